@@ -85,7 +85,6 @@ def follow_up_bound(game: KInARow, own: int, opp: int, opp_wins: int) -> int:
     stones = own | opp
     empty = full ^ stones
     odd = stones + game.bottom & follower
-    waiting = 0  # the lowest empty cells of the odd columns in which the leader must not play
     threats = opp_wins & leader & empty
     if threats and odd:
         below_top = follower & full >> 1
@@ -95,7 +94,7 @@ def follow_up_bound(game: KInARow, own: int, opp: int, opp_wins: int) -> int:
         down = (threats & up << 1) >> 1
         for _ in range(2, game.rows, 2):
             down |= (down ^ down & game.bottom) >> 2 & follower
-        waiting = odd & down
+        waiting = odd & down  # the lowest empty cells of the odd columns in which the leader must not play
         if (odd ^ waiting).bit_count() & 1:
             waiting &= waiting - 1
         if waiting and (odd ^ waiting).bit_count() & 1 == 0:

@@ -127,15 +127,15 @@ def first_actions(
     one of the highest noise + logit + sigma(value). `IDLE` for a root that is proven.
     """
     for i in range(len(firsts)):
-        best, most, unknown = -1, 0, False
+        won, most, unknown = False, 0, False
         for action in range(game.num_actions):
             proven = tree.proven[i, action]
             if proven != ILLEGAL_ACTION:
-                best = max(best, proven if proven != UNPROVEN else -1)
+                won |= proven == 1
                 unknown |= proven == UNPROVEN
                 most = max(most, tree.visits[i, action])
         firsts[i] = IDLE
-        if best == 1 or not unknown:
+        if won or not unknown:
             continue
         sigma = (MAXVISIT + most) * scale
         highest = -np.inf

@@ -232,6 +232,38 @@ def test_its_budget_says_how_it_searches() -> None:
         learner().playing_with(4_097)
 
 
+def test_what_it_does_without_settings() -> None:
+    agent = AlphaZero(TTT, seed=0)
+    assert agent._search(32) == SearchSettings() == SearchSettings(32, "gumbel", 16, 0.5, 1.25, 0.25, True)
+    assert agent.settings | {"tactics": True} == {
+        "network": "tuples",
+        "tuples": 70,
+        "length": 7,
+        "blocks": 2,
+        "channels": 32,
+        "symmetric": True,
+        "simulations": 32,
+        "root": "gumbel",
+        "considered": 16,
+        "scale": 0.5,
+        "exploration": 1.25,
+        "noise": 0.25,
+        "temperature_plies": None,
+        "openings": 6,
+        "tactics": True,
+        "full": 1.0,
+        "quick": 8,
+        "mix": 0.5,
+        "boards": 256,
+        "window": 20,
+        "passes": 2.0,
+        "step": None,
+        "final_step": 0.3,
+        "play_simulations": 32,
+        "seed": 0,
+    }
+
+
 def test_the_step_is_that_asked_for_or_the_usual_one_of_the_network() -> None:
     assert learner().network_.step == 0.1 and learner(step=0.75).network_.step == 0.75
 

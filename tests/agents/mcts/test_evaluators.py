@@ -39,8 +39,8 @@ def test_priors_are_scaled_among_the_legal_actions_and_equal_if_all_are_zero() -
     priors[1, [5, 8]] = 0
     found = answered([1, 0], priors)
     assert found.priors is not None and found.priors[1].tolist() == [0, 0, 0, 0, 0, 0.5, 0, 0, 0.5]
-    tiny = answered([0, 0], np.full((2, 9), 1e-20)).priors
-    assert tiny is not None and tiny[0].tolist() == pytest.approx([1 / 9] * 9)
+    tiny = answered([0, 0], np.array([[3e-20, 1e-20] + [0] * 7, [0] * 8 + [1e-20]])).priors
+    assert tiny is not None and tiny[0, :3].tolist() == pytest.approx([0.75, 0.25, 0]) and tiny[1, 8] == 1
 
 
 def test_values_alone_come_without_priors() -> None:

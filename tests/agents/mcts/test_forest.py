@@ -149,6 +149,8 @@ def test_proven_wins_come_first_and_proven_losses_last(roots: Roots) -> None:
     noise = np.zeros((3, 9))
     noise[0, 1] = 4
     assert roots.most_visited(noise)[0][0] == 1 and roots.most_visited(np.zeros((3, 9)))[0][0] == 0
+    roots.visits[2, 2] = 0
+    assert roots.most_visited(noise)[0][2] != 1, "a proven loss comes after what nobody has visited"
     roots.proven[2, 1:] = -1
     assert roots.most_visited(noise)[0][2] in range(1, 9), "the action is legal though all lose"
 

@@ -19,9 +19,9 @@ from tictac_agents import MCTS, QLearning
 from tictac_agents.mcts import mcts
 from tictac_agents.mcts.evaluators import Evaluation, ExactEvaluator, NetworkEvaluator, TableEvaluator
 from tictac_agents.mcts.mcts import MoveReport, SearchReport, Statistics, best_action, best_proven
-from tictac_agents.mcts.simulation import ILLEGAL_ACTION, UNPROVEN, bytes_per_node
+from tictac_agents.mcts.simulation import ILLEGAL_ACTION, UNPROVEN, bytes_per_node, width_of
 from tictac_env.arena import verdict
-from tictac_env.games import GAMES, Game
+from tictac_env.games import GAMES, Game, KInARow
 from tictac_env.policies import check_policy, make_policy
 from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
@@ -189,6 +189,7 @@ def test_a_search_with_an_evaluator_ends_after_the_first_round_beyond_its_time(m
     [
         ({"simulations": 1}, [1]),
         ({"simulations": 70_000}, [1 << 15, 1 << 15, 70_000 - (1 << 16)]),
+        ({"milliseconds": 100}, [32]),
         ({"milliseconds": 125}, [32]),
         ({"milliseconds": 500}, [32, 25, 22, 21]),  # as many as are done in 0.1 s: of 32 in 0.125 s, 57 in 0.25 s ...
         ({"milliseconds": 1e9}, [32, 1 << 15]),
@@ -201,6 +202,7 @@ def test_it_looks_at_the_clock_more_often_if_time_is_short(
 
     def simulate(self: mcts.Root, simulations: int, *others: object) -> int:
         asked.append(simulations)
+        assert len(asked) <= len(chunks), "it does not end"
         if len(asked) == len(chunks):
             clock.now += 1e6
         return simulations
@@ -230,6 +232,7 @@ def test_a_tree_has_room_for_its_simulations_or_what_its_memory_allows() -> None
     agent = MCTS(100, reuse=True)
     nodes = agent.search(Position.start("ConnectFour-v0")).nodes
     assert agent.capacity(game) == 101 + nodes
+    assert [width_of(KInARow.make(1, actions, 1, False)) for actions in (1, 8, 9, 16, 17)] == [8, 8, 16, 16, 24]
     assert bytes_per_node(TIC_TAC_TOE) == 16 * 13 and bytes_per_node(TIC_TAC_TOE, True) == 16 * 17
 
 
@@ -410,7 +413,6 @@ def test_settings_are_checked_and_names_and_presets_give_them() -> None:
     agent = make_policy("mcts:50", "ConnectFour-v0")
     assert isinstance(agent, MCTS) and agent.simulations == 50 and str(agent) == "mcts:50"
     assert make_policy("mcts").simulations == 1_000  # type: ignore[attr-defined]
-    assert MCTS.preset("S2").simulations == 4_000
     assert MCTS.preset("S4", simulations=9, exploration=2.0).exploration == 2.0
     for wrong in ("mcts:0", "mcts:x", "mcts:-3", "mcts:99999999999"):
         with pytest.raises(ValueError, match="simulations of 'mcts'"):
@@ -419,6 +421,21 @@ def test_settings_are_checked_and_names_and_presets_give_them() -> None:
         MCTS.preset("S9")
     with pytest.raises(ValueError, match="the game is over"):
         MCTS(10).act(Position.from_moves("TicTacToe-v0", "14253"), 0)
+
+
+def test_presets_and_defaults_are_as_described() -> None:
+    names = "simulations", "exploration", "rollout", "solver", "choose", "draw"
+    settings = {
+        MCTS.preset("S2"): (4_000, pytest.approx(2 * np.sqrt(2)), "stored", False, "value", 1.0),
+        MCTS.preset("S4"): (1_000, 2.0, "random", False, "visits", 0.5),
+        MCTS(): (1_000, 1.0, "rule", True, "visits", 0.0),
+        MCTS(milliseconds=1): (None, 1.0, "rule", True, "visits", 0.0),
+    }
+    assert {agent: tuple(getattr(agent, name) for name in names) for agent in settings} == settings
+    agent = MCTS()
+    assert (agent.threads, agent.leaves, agent.memory_mb, agent.reuse, agent.game) == (1, 1, 256, False, None)
+    assert [MCTS(rollout=rollout).params.stored for rollout in ("stored", "rule", "random")] == [True, False, False]
+    assert not MCTS(rollout="stored", evaluator=ExactEvaluator()).params.stored
 
 
 @pytest.mark.parametrize(
