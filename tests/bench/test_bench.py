@@ -465,7 +465,7 @@ def test_what_decides_a_judgement_is_its_key(tmp_path: Path) -> None:
     def keys(scale: Any = scale, seed: int = 0, limit: float = 1.0) -> list[dict[str, Any]]:
         yours = {"mine": f"{tmp_path}/bots.py:lowest"}
         found = cast(["rule", "QLearning"], game, str(tmp_path), scale, 0, yours)
-        whole = job.Job({game: found}, {game: GAMES[game]}, {game: scale}, tmp_path, seed, limit)
+        whole = job.Job({game: found}, {game: GAMES[game]}, {game: scale}, tmp_path, seed, limit, os.getpid())
         assert list(whole.contestants()) == [(game, name) for name in ("rule", "QLearning", "mine")]
         return [whole.settings_of(game, one) for one in found]
 
@@ -494,14 +494,16 @@ def test_a_users_player_that_ends_its_worker_is_judged_as_lost(monkeypatch: pyte
     monkeypatch.setattr(job, "map_jobs", map_jobs)
     keys = [("g", name) for name in ("dies", "rule", "mine", "random")]
     of: Any = {key: SimpleNamespace(yours=key[1] in ("dies", "mine")) for key in keys}
-    found = list(job._each(lambda key, lost="": (key[1], lost[:20]), iter(keys), 4, of))
+    found = list(job._each(lambda key, lost="": (key[1], lost[:8]), iter(keys), 4, of))
     assert done == [("rule", 4), ("random", 4), ("dies", 1), ("mine", 1)]
-    told = [("rule", ""), ("random", ""), ("dies", "it ended its process"), ("mine", "")]
+    told = [("rule", ""), ("random", ""), ("dies", "it ended"), ("mine", "")]
     assert [result for _, result in found] == told and [key for key, _ in found] == [("g", name) for name, _ in told]
 
 
 def test_a_player_is_told_in_a_line() -> None:
-    verdict = {f"as {seat}": {"infallible": True} for seat in ("first", "second")} | {"exploitability": 0.0}
+    verdict = {f"as {seat}": {"infallible": True, "losing line": None} for seat in ("first", "second")} | {
+        "exploitability": 0.0
+    }
     found = {"audit": {"verdict": verdict}, "failure": None}
     assert job._line(("TicTacToe-v0", "a"), found) == "Tic-tac-toe, a: as first unbeatable, as second unbeatable"
     assert job._line(("Own-v0", "b"), {"audit": None, "failure": "no idea"}) == "Own-v0, b: no idea"

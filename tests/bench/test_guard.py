@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -56,7 +57,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 def thinker(clock: Clock, time_limit: float = 2.0) -> tuple[Thinker, Guarded]:
     policy = Thinker(clock)
-    return policy, Guarded(load_player(policy, TTT), "unused", TTT, time_limit)
+    return policy, Guarded(load_player(policy, TTT), "unused", TTT, time_limit, os.getpid())
 
 
 def test_after_three_moves_that_took_too_long_no_other_is_asked_for(clock: Clock) -> None:
@@ -78,7 +79,7 @@ def test_positions_that_are_asked_together_have_their_time_together(clock: Clock
     policy, _ = thinker(clock)
     policy.batched, policy.seconds = False, 2.1
     with pytest.raises(TooSlow):  # then each has its own
-        Guarded(load_player(policy, TTT), "unused", TTT, 2.0).act_many(batch, seeds)
+        Guarded(load_player(policy, TTT), "unused", TTT, 2.0, os.getpid()).act_many(batch, seeds)
     assert policy.moves == 3
 
 
@@ -101,46 +102,25 @@ def test_a_worker_ends_in_failure_once_a_move_took_three_times_its_time(
     clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Code outside Python is not interrupted. In the program's own process nothing ends."""
-    begun: list[Any] = []
-    thread = SimpleNamespace(Thread=lambda target, daemon: SimpleNamespace(start=lambda: begun.append(target)))
-    monkeypatch.setattr(guard, "threading", thread)
-    ends: list[float] = []
-
-    class Looks(Thinker):
-        def act(self, position: Position, seed: int) -> int:
-            ends.append(player._until)
-            return 0
-
-    player = Guarded(load_player(Looks(clock), TTT), "unused", TTT, 2.0)
+    timers: list[Any] = []
+    timer = SimpleNamespace(
+        dump_traceback_later=lambda seconds, exit: timers.append((seconds, exit)),
+        cancel_dump_traceback_later=lambda: timers.append("cancelled"),
+    )
+    monkeypatch.setattr(guard, "faulthandler", timer)
+    policy, player = thinker(clock)
     player.act(START, 0)
-    assert not begun
-    player._home = -1  # as in another process
-    for _ in range(2):
-        player.act(START, 0)
-    assert ends == [106.0] * 3 and player._until == float("inf")
-    [watch] = begun  # one for all moves
-    codes: list[int] = []
-
-    def leave(code: int) -> None:
-        codes.append(code)
-
-    monkeypatch.setattr(guard.os, "_exit", leave)
-    slept: list[float] = []
-
-    def sleep(seconds: float) -> None:
-        clock.now += seconds
-        slept.append(clock.now)
-
-    monkeypatch.setattr(guard.time, "sleep", sleep)
-    player._until = 106.0
-    watch()
-    assert codes == [1] and slept[-2] < 106 <= slept[-1] < 106.5
+    assert timers == []
+    worker = Guarded(load_player(policy, TTT), "unused", TTT, 2.0, program=-1)  # as in another process
+    worker.act(START, 0)
+    worker.act_many(PositionBatch.of([START] * 4), np.zeros(4, np.int64))
+    assert timers == [(6.0, True), "cancelled", (24.0, True), "cancelled"]
 
 
 def test_a_players_file_is_loaded_in_each_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("bots.py").write_text(BOTS)
-    player = guarded("bots.py:lowest", "mine", TTT, 2.5)
+    player = guarded("bots.py:lowest", "mine", TTT, 2.5, os.getpid())
     assert (player.name, player.policy.name) == ("mine", "mine")
     policy: Any = player.policy
     policy._strikes = 3
