@@ -9,8 +9,8 @@ with `is`.
 The file tools/equivalent_mutations.toml names others that change nothing, each with the reason.
 
 An edit is made in a copy of the tree. There the quick tests of its part run that pass through its lines, as a run with
-coverage has shown, or all of them if none does: coverage does not see kernels and other processes. The program fails if
-more than a tenth of the edits survive. It continues after a stop; delete the runs in the folder of results after a
+coverage has shown, and if these pass, all of them: coverage does not see kernels and other processes. The program fails
+if more than a tenth of the edits survive. It continues after a stop; delete the runs in the folder of results after a
 change of the code or of a test.
 
 Some two CPU-hours for 300 edits.
@@ -198,7 +198,8 @@ def run_edit(edit: Edit, covering: Sequence[str], trees: SimpleQueue[Path], cach
     before = path.read_text(encoding="utf-8")
     try:
         path.write_text(edit.applied(before), encoding="utf-8")
-        return run_tests(tree, covering or edit.tests.split(), cache)
+        result = run_tests(tree, covering, cache) if covering else {"caught by": ""}
+        return result if result["caught by"] else run_tests(tree, edit.tests.split(), cache)
     finally:
         path.write_text(before, encoding="utf-8")
         trees.put(tree)
