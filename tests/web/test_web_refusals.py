@@ -13,12 +13,10 @@ import socket
 import string
 import subprocess
 import sys
-import threading
 import time
 from collections import Counter
 from dataclasses import FrozenInstanceError
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -201,56 +199,6 @@ def test_the_address_that_is_shown_can_be_opened(host: str, here: str, tmp_path:
         program.kill()
         program.communicate()
     assert shown.hostname == host or not ipaddress.ip_address(str(shown.hostname)).is_unspecified
-
-
-@pytest.mark.parametrize(
-    ("host", "lan", "shown", "opened", "open_to_all"),
-    [
-        ("127.0.0.1", "192.168.1.7", "127.0.0.1", "127.0.0.1", False),
-        ("localhost", "192.168.1.7", "127.0.0.1", "127.0.0.1", False),
-        ("0.0.0.0", "192.168.1.7", "192.168.1.7", "127.0.0.1", True),
-        ("0.0.0.0", "", "127.0.0.1", "127.0.0.1", True),
-    ],
-)
-@pytest.mark.parametrize("browser", [True, False])
-def test_the_server_says_where_it_is(
-    host: str, lan: str, shown: str, opened: str, open_to_all: bool, browser: bool, monkeypatch: Any, capsys: Any
-) -> None:
-    """And to whom, with a code to photograph if others can reach it and its output is a terminal."""
-    servers: list[Server] = []
-    pages: list[str] = []
-    codes: list[str] = []
-    ports: list[int] = []
-
-    class Kept(Server):
-        def __init__(self, *settings: Any) -> None:
-            super().__init__(*settings)
-            servers.append(self)
-
-        def warm(self) -> None:
-            assert threading.current_thread().daemon
-
-    def run(self: Any, sockets: list[socket.socket]) -> None:
-        for one in sockets:
-            ports.append(one.getsockname()[1])
-            one.close()
-
-    monkeypatch.setattr(app, "Server", Kept)
-    monkeypatch.setattr(app, "qr_code", lambda text: SimpleNamespace(terminal=lambda compact: codes.append(text)))
-    monkeypatch.setattr(serve, "_lan_address", lambda: lan)
-    monkeypatch.setattr(serve.webbrowser, "open", pages.append)
-    monkeypatch.setattr("uvicorn.Server.run", run)
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: browser)
-    serve.serve(host, 0, **{"browser": True} if browser else {})
-    told = capsys.readouterr()
-    (port,) = ports
-    assert told.out == f"http://{shown}:{port}/ (Ctrl-C ends it)\n"
-    assert pages == ([f"http://{opened}:{port}/"] if browser else [])
-    assert ("anybody who reaches this address can use it" in told.err) is open_to_all
-    link = f"http://{lan}:{port}/" if open_to_all and lan else ""
-    assert servers[0].link == link and codes == ([link] if link and browser else [])
-    assert servers[0].trainings is not None and {host, "localhost"} <= servers[0].hosts
-    servers[0].close()
 
 
 def test_a_port_that_is_taken_is_named_and_an_address_of_ipv6_is_bracketed() -> None:
