@@ -63,8 +63,10 @@ def test_the_truth_is_told_in_words() -> None:
     walked = verdict(infallible=False, **{"losing line": "1524"})
     walked["verdict"]["exploitability"] = 1.0
     assert truth_text(walked, "first") == "loses 1524"
-    walked["verdict"]["as first"]["infallible"] = True
+    walked["verdict"]["as first"] |= {"losing line": None, "infallible": True}
     assert truth_text(walked, "first") == "unbeatable"
+    walked["verdict"]["as first"]["infallible"] = None
+    assert truth_text(walked, "first") == "not beaten this time"
     followed = verdict(**{"v perfect": [0.51, 0.25, 0.24]})
     assert truth_text(followed, "first") == "51.0 / 25.0 / 24.0"
     followed["verdict"]["as first"]["intervals"] = [[0, 1]]

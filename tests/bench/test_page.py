@@ -269,7 +269,7 @@ def test_the_truth_of_a_seat_is_told_in_words(
     agent = agent_of(record, 0, "my_table.npz")
     if line:
         line = line | {"moves": "1234567", "given_away": None, "winning_cells": []}
-    agent["verdict"] = {"method": "", "as first": truth, "as second": {"infallible": True}}
+    agent["verdict"] = {"method": "", "basis": "fixed map", "as first": truth, "as second": {"infallible": True}}
     agent["losing"] = {"first": line, "second": None}
     alike = words == "cannot be beaten"
     told = f"In both seats it {words}." if alike else f"As first it {words}; as second it cannot be beaten."
