@@ -194,9 +194,9 @@ class _Processes:
                 return self._latest[worker]
         outside = os.environ.get(SAFE_PATH)
         settings = self._work, os.getpid(), outside
-        worker = ProcessPoolExecutor(1, initializer=_begin, initargs=settings, env={SAFE_PATH: "1"})
         os.environ[SAFE_PATH] = "1"  # for the processes, too, by which multiprocessing and loky track resources
         try:
+            worker = ProcessPoolExecutor(1, initializer=_begin, initargs=settings)
             self._latest[worker] = worker.submit(_do, _work_here, jobs)
         finally:
             _set_safe_path(outside)

@@ -293,7 +293,10 @@ def test_files_of_the_current_folder_hide_no_module_of_python(tmp_path: Path) ->
         "import sys; sys.path.append('.'); import bots; from tictac_env.jobs import map_jobs\n"
         "print(*map_jobs(bots.safe_path, [1], 1))"
     )
-    words = [sys.executable, "-P", "-W", "error", "-c", code]
+    program = tmp_path / "program" / "main.py"  # not -P, which multiprocessing would pass on
+    program.parent.mkdir()
+    program.write_text(code)
+    words = [sys.executable, "-W", "error", str(program)]
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONSAFEPATH"}
     done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("(1, 'unset')\n", "")
