@@ -196,7 +196,7 @@ class _Processes:
         settings = self._work, os.getpid(), outside
         os.environ[SAFE_PATH] = "1"  # for the processes, too, by which multiprocessing and loky track resources
         try:
-            worker = ProcessPoolExecutor(1, initializer=_begin, initargs=settings)
+            worker = ProcessPoolExecutor(1, initializer=_begin, initargs=settings, env={SAFE_PATH: "1"})
             self._latest[worker] = worker.submit(_do, _work_here, jobs)
         finally:
             _set_safe_path(outside)
