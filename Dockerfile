@@ -7,9 +7,10 @@
 
 FROM python:3.13-slim AS build
 WORKDIR /source
-COPY pyproject.toml constraints.txt README.md LICENSE hatch_build.py tictac_command.py tictac_verifiers.py ./
+COPY pyproject.toml constraints.txt README.md LICENSE hatch_build.py tictac_verifiers.py ./
 COPY tictac_env tictac_env
 COPY agents agents
+COPY apps apps
 COPY docs/teaching/assignments docs/teaching/assignments
 RUN python -m venv /opt/tictac
 RUN /opt/tictac/bin/pip install --no-cache-dir --disable-pip-version-check --constraint constraints.txt ".[web]"

@@ -55,9 +55,9 @@ test-all: .venv/dev.done
 mutants: .venv/mutants.done
 	$(BIN)/python tools/drawn_mutations.py --number $(or $(NUMBER),300) --seed $(or $(SEED),0) --workers $(or $(WORKERS),2)
 
-# The tests of what you changed: make quick TESTS="tests/policies tests/test_storage.py"
+# The tests of what you changed: make quick TESTS="tests/env/policies tests/env/test_storage.py"
 quick: .venv/dev.done
-	$(BIN)/python -m pytest -m "not slow" $(or $(TESTS),$(error say which tests, as in make quick TESTS=tests/policies))
+	$(BIN)/python -m pytest -m "not slow" $(or $(TESTS),$(error say which tests, as in make quick TESTS=tests/env/policies))
 
 # A file's tests run in one process: others would compile the same kernels, and make its fixtures again.
 quick-tests: .venv/dev.done

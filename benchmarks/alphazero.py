@@ -46,9 +46,9 @@ from benchmarks.records import (
     sets_in,
 )
 from tictac_agents import MCTS, AlphaZero
-from tictac_agents.bench.records import Row, RunStore, Settings, show
-from tictac_agents.bench.results import shares_text
 from tictac_agents.curves import against_perfect, new_figure
+from tictac_apps.bench.records import Row, RunStore, Settings, show
+from tictac_apps.bench.results import shares_text
 from tictac_env.arena import exact_results, suite, verdict
 from tictac_env.arena.suites import PHASES, Suite, phases
 from tictac_env.games import get_game

@@ -27,7 +27,7 @@ import numpy.typing as npt
 from gymnasium.vector import AutoresetMode
 
 from benchmarks.records import add_output, parser_of, positive, save
-from tictac_agents.bench.records import Row, show
+from tictac_apps.bench.records import Row, show
 from tictac_env import connect_four_v0, tictactoe_v0
 from tictac_env.games import GAMES, LOST, UNFINISHED
 from tictac_env.position import format_moves

@@ -16,9 +16,9 @@ import time
 from statistics import fmean
 
 from benchmarks.records import add_output, parser_of, positive, save
-from tictac_agents.bench.records import Row, RunStore, Settings, show
+from tictac_apps.bench.records import Row, RunStore, Settings, show
+from tictac_apps.cli.arguments import add_workers, chosen_workers
 from tictac_env.arena import SeatResult, exact_results
-from tictac_env.cli.arguments import add_workers, chosen_workers
 from tictac_env.games import get_game
 from tictac_env.policies import make_policy
 from tictac_env.policies.pool import Setting, level_settings

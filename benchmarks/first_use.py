@@ -20,7 +20,7 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks.records import add_output, parser_of, positive, save
-from tictac_agents.bench.records import Row, show
+from tictac_apps.bench.records import Row, show
 from tictac_env.progress import track
 
 HERE = Path(__file__).parents[1]

@@ -40,8 +40,8 @@ from benchmarks.records import (
     sets_in,
 )
 from tictac_agents import DQN, ExactEvalCallback, MaskablePPO, SB3VecEnv, Snapshot
-from tictac_agents.bench.records import Results, Settings
 from tictac_agents.deep.settings import TUNED, tuned
+from tictac_apps.bench.records import Results, Settings
 from tictac_env.arena import exact_results, round_robin
 from tictac_env.arena.suites import PHASES
 from tictac_env.checks import SEATS

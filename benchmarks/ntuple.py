@@ -56,9 +56,9 @@ from benchmarks.records import (
 )
 from benchmarks.search import PEERS, Player, ours, pyspiel
 from tictac_agents import NTupleNetwork, NTupleTD
-from tictac_agents.bench.records import Results, Row, RunStore, Settings, show
 from tictac_agents.curves import new_figure
 from tictac_agents.ntuple.search import ALL, NODES, ROWS_A_MS, SEARCHED, answer, begin, deepen, deepen_until, new_search
+from tictac_apps.bench.records import Results, Row, RunStore, Settings, show
 from tictac_env.arena import move_accuracy
 from tictac_env.arena.results import seat_result
 from tictac_env.arena.suites import PHASES, Suite, phases, suite

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import tictac_agents
 from tictac_agents import MCTS, GameTree, S2Network, UntilProven, ValueTD
-from tictac_agents.bench.records import Settings, processor_features
 from tictac_agents.deep.settings import preset as deep_preset
 from tictac_agents.tabular.learner import Learner
+from tictac_apps.bench.records import Settings, processor_features
 from tictac_env.arena import GameRecord, MatchResult, SeatVerdict, move_accuracy, play_match, round_robin, verdict
 from tictac_env.policies import Policy, make_policy
 from tictac_env.position import Position, canonical

@@ -17,9 +17,9 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
-from tictac_agents.bench.records import Results, Row, RunStore, Settings, as_json, machine, show
+from tictac_apps.bench.records import Results, Row, RunStore, Settings, as_json, machine, show
+from tictac_apps.cli.arguments import add_workers, chosen_workers
 from tictac_env.arena import move_accuracy
-from tictac_env.cli.arguments import add_workers, chosen_workers
 from tictac_env.storage import save_text, writing
 
 RESULTS = Path(__file__).parent / "results"

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.records import add_output, parser_of, positive, save
-from tictac_agents.bench.records import show
+from tictac_apps.bench.records import show
 from tictac_env.policies import make_policy
 from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch

@@ -17,9 +17,9 @@ from statistics import mean, median
 
 from benchmarks.published import CLAIMS, FROZEN, SYSTEMS, UNLOST, Case, Run, is_drawn, lost_to_minimax, run, settings_of
 from benchmarks.records import RESULTS, add_output, parser_of, positive, save, save_picture
-from tictac_agents.bench.records import Row, RunStore, Settings, processor_features, show
 from tictac_agents.curves import new_figure
-from tictac_env.cli.arguments import add_workers, chosen_workers
+from tictac_apps.bench.records import Row, RunStore, Settings, processor_features, show
+from tictac_apps.cli.arguments import add_workers, chosen_workers
 
 TIMED = ("CPU-s", "games/s", "processor")
 """Results that differ from run to run."""

@@ -35,10 +35,10 @@ import numpy as np
 from benchmarks.records import DATA, add_output, parser_of, positive, save
 from benchmarks.solver import difficulty
 from tictac_agents import MCTS
-from tictac_agents.bench.records import Row, RunStore, Settings, show
+from tictac_apps.bench.records import Row, RunStore, Settings, show
+from tictac_apps.cli.arguments import add_workers, chosen_workers
 from tictac_env.arena import move_accuracy, read_scored_positions
 from tictac_env.arena.game_record import random_opening
-from tictac_env.cli.arguments import add_workers, chosen_workers
 from tictac_env.games import get_game
 from tictac_env.policies import Policy
 from tictac_env.position import Position

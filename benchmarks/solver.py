@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.records import DATA, add_output, parser_of, save
-from tictac_agents.bench.records import show
+from tictac_apps.bench.records import show
 from tictac_env.arena import read_scored_positions
 from tictac_env.arena.game_record import random_opening
 from tictac_env.games import GAMES, KInARow

@@ -32,7 +32,7 @@ from examples.language_model import (
     encode,
     learn,
 )
-from tictac_agents.bench.records import Row, show
+from tictac_apps.bench.records import Row, show
 from tictac_env.arena import move_accuracy, suite, verdict
 from tictac_env.solver.enumerate import tabulate
 from tictac_env.text_players import TextPolicy

@@ -52,7 +52,7 @@ from benchmarks.throughput_cases import (
     thread_cases,
     vector_cases,
 )
-from tictac_agents.bench.records import Row, show
+from tictac_apps.bench.records import Row, show
 from tictac_env.progress import track
 
 MINIMAL = {"Connect Four": CONNECT_FOUR, "tic-tac-toe": TIC_TAC_TOE}
@@ -214,7 +214,7 @@ def row_of(case: Case, pairs: list[Pair]) -> Row:
 def server(folder: Path, tables: list[str], boards: list[int]) -> Iterator[tuple[list[Case], Any]]:
     """A process that has the package of `folder`: its cases, and a function that measures one of them."""
     folder = folder.resolve()
-    paths = os.pathsep.join([str(folder), str(folder / "agents")])
+    paths = os.pathsep.join([str(folder), str(folder / "agents"), str(folder / "apps")])
     arguments = [str(HERE), json.dumps(tables), json.dumps(boards)]
     process = subprocess.Popen(
         [sys.executable, "-P", "-c", SERVE, *arguments],

@@ -32,7 +32,7 @@ from urllib.parse import urlencode, urlsplit
 import numpy as np
 
 from benchmarks.records import add_output, parser_of, positive, save
-from tictac_agents.bench.records import Row, show
+from tictac_apps.bench.records import Row, show
 from tictac_env.policies import make_policy
 from tictac_env.position import Position
 
@@ -61,7 +61,7 @@ VALUES = ("", None, True, -1, 2**70, 1e308, [], {}, "\ud800", "٣", "9" * 300, "
 @contextmanager
 def served() -> Iterator[tuple[str, int]]:
     """A server on a free port: its address and process id."""
-    command = [sys.executable, "-P", "-m", "tictac_env", "serve", "--port", "0"]
+    command = [sys.executable, "-P", "-m", "tictac_apps", "serve", "--port", "0"]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONUNBUFFERED": "1"})
     try:
         if server.stdout is None:

@@ -11,7 +11,7 @@ import io
 import itertools
 from pathlib import Path
 
-from tictac_env.cli import main
+from tictac_apps.cli import main
 from tictac_env.position import Position
 
 with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):

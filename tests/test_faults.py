@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from modes import BOUND_BY_MODES
 
-from tictac_env import cli
+from tictac_apps import cli
 from tictac_env.progress import interruptible
 from tictac_env.storage import load_arrays, save_arrays
 
@@ -46,7 +46,7 @@ def test_on_a_full_disk_the_old_file_stays_and_no_part_of_the_new_one(tmp_path: 
 
 def test_a_folder_that_cannot_be_written_to_is_named_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "old.svg").write_text("old")
-    command = ["-m", "tictac_env", "render", "4253", "--output", str(tmp_path / "old.svg")]
+    command = ["-m", "tictac_apps", "render", "4253", "--output", str(tmp_path / "old.svg")]
     try:
         tmp_path.chmod(0o555)
         done = python("-c", BOUND_BY_MODES, *command)
@@ -70,7 +70,7 @@ needs_main_thread = pytest.mark.skipif(
 def test_sigterm_ends_a_command_as_ctrl_c_does(
     ignored: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("tictac_env.cli.show.information", lambda *_, **__: signal.raise_signal(signal.SIGTERM))
+    monkeypatch.setattr("tictac_apps.cli.show.information", lambda *_, **__: signal.raise_signal(signal.SIGTERM))
     before = signal.getsignal(signal.SIGTERM)
     pressed = signal.signal(signal.SIGINT, signal.SIG_IGN) if ignored else None
     try:
@@ -92,7 +92,7 @@ def test_sigterm_asks_work_that_can_stop_to_stop(monkeypatch: pytest.MonkeyPatch
             heard.append(asked())
         return {}
 
-    monkeypatch.setattr("tictac_env.cli.show.information", work)
+    monkeypatch.setattr("tictac_apps.cli.show.information", work)
     assert cli.main(["info", "--json"]) == 0
     assert heard == [True]
 
@@ -102,7 +102,7 @@ def test_a_training_that_sigterm_ends_keeps_what_is_learned(tmp_path: Path) -> N
     path = tmp_path / "q.npz"
     words = ["train", "QLearning", "--total-episodes", "1000000000", "--save", str(path)]
     with subprocess.Popen(
-        [sys.executable, "-m", "tictac_env", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-m", "tictac_apps", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
         try:
             assert process.stdout is not None and process.stdout.readline()  # what is going to be trained
@@ -118,7 +118,7 @@ def test_a_training_that_sigterm_ends_keeps_what_is_learned(tmp_path: Path) -> N
 
 @pytest.mark.slow
 def test_a_tournament_that_sigterm_ends_goes_on_from_its_store(tmp_path: Path) -> None:
-    words = [sys.executable, "-m", "tictac_env", "tournament", "mcts:2000", "mcts:1000", "random"]
+    words = [sys.executable, "-m", "tictac_apps", "tournament", "mcts:2000", "mcts:1000", "random"]
     words += ["--game", "ConnectFour-v0", "--games", "40000", "--store", str(tmp_path)]
     with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
         try:

@@ -21,7 +21,7 @@ from hypothesis.extra import numpy as arrays_of
 
 import tictac_agents
 from tictac_agents.agent_files import recorded_game
-from tictac_agents.bench.records import RunStore
+from tictac_apps.bench.records import RunStore
 from tictac_env.arena import Audit, GameRecord, ResultStore, Suite, read_proof, read_scored_positions, round_robin
 from tictac_env.arena.labels import LabelStore, label
 from tictac_env.games import GAMES, Game, get_game

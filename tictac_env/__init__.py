@@ -19,8 +19,6 @@ from tictac_env.lazy import lazily
 
 if TYPE_CHECKING:
     from tictac_env.arena import audit, move_accuracy, play_match, round_robin, verdict
-    from tictac_env.datasets import to_minari
-    from tictac_env.notebook.play import play
     from tictac_env.policies import OpponentPool, Policy, check_policy, make_policy
     from tictac_env.position import Position
     from tictac_env.solver import Solver, solve
@@ -35,19 +33,15 @@ __all__ = [
     "check_policy",
     "make_policy",
     "move_accuracy",
-    "play",
     "play_match",
     "register_game",
     "round_robin",
     "solve",
-    "to_minari",
     "verdict",
 ]
 
 HOMES = {
     "tictac_env.arena": ("audit", "move_accuracy", "play_match", "round_robin", "verdict"),
-    "tictac_env.datasets": ("to_minari",),
-    "tictac_env.notebook.play": ("play",),
     "tictac_env.policies": ("OpponentPool", "Policy", "check_policy", "make_policy"),
     "tictac_env.position": ("Position",),
     "tictac_env.solver": ("Solver", "solve"),

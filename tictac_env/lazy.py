@@ -1,10 +1,9 @@
-"""Imports at run time: of agents, of names when first used, of modules that a user names, and of extras."""
+"""Imports at run time: of names when first used, of modules that a user names, and of extras."""
 
 from __future__ import annotations
 
 import importlib
 import os
-import pkgutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -12,29 +11,6 @@ from types import ModuleType
 from typing import Any
 
 from gymnasium.error import DependencyNotInstalled
-
-AGENTS = {
-    "mcts": "tictac_agents.mcts:MCTS",
-    "ntuple": "tictac_agents.ntuple.network:NTupleNetwork",
-    "load": "tictac_agents.agent_files:load_agent",
-    "game": "tictac_agents.agent_files:recorded_game",
-    "train": "tictac_agents.train",
-    "bench": "tictac_agents.bench.run:bench",
-    "export": "tictac_agents.export:export_agent",
-    "explain": "tictac_agents.value_display:explain",
-    "training": "tictac_agents.live_training",
-    "plans": "tictac_agents.training_plans",
-    "warm": "tictac_agents.warm",
-    "snapshot": "tictac_agents.deep.callbacks:Snapshot",
-    "scorer": "tictac_agents.deep.callbacks:scorer",
-    "masked": "tictac_agents.deep.sb3_vec_env:MaskedVecEnv",
-}
-"""All that this package uses of `tictac_agents`, which stands above it: "module:name" or a module, by its use."""
-
-
-def of_agents(use: str) -> Any:
-    """What `AGENTS` names for a use, imported now."""
-    return pkgutil.resolve_name(AGENTS[use])
 
 
 def lazily(package: str, homes: Mapping[str, Sequence[str]]) -> Callable[[str], Any]:

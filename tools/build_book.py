@@ -27,9 +27,9 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.records import RESULTS, parser_of, positive
-from tictac_agents.bench.records import RunStore, Settings
+from tictac_apps.bench.records import RunStore, Settings
+from tictac_apps.cli.arguments import add_workers, chosen_workers
 from tictac_env.checks import Ints
-from tictac_env.cli.arguments import add_workers, chosen_workers
 from tictac_env.games import GAMES, KInARow, describe_game
 from tictac_env.jobs import map_jobs
 from tictac_env.position_batch import PositionBatch

@@ -16,9 +16,9 @@ from typing import Any
 
 from benchmarks.exact_results import described
 from benchmarks.records import add_output, parser_of, positive, save
-from tictac_agents.bench.records import Row, RunStore, Settings, show
+from tictac_apps.bench.records import Row, RunStore, Settings, show
+from tictac_apps.cli.arguments import add_workers, chosen_workers
 from tictac_env.arena import exploitability, play_match
-from tictac_env.cli.arguments import add_workers, chosen_workers
 from tictac_env.games import get_game
 from tictac_env.policies import make_policy
 from tictac_env.policies.pool import level_settings

@@ -29,15 +29,15 @@ ROOT = Path(__file__).parents[1]
 NAME = "tictac-env"
 RUNNER = ["pytest", "hypothesis"]
 TESTS = [
-    "tests/test_storage.py",
-    "tests/rules/test_position.py",
-    "tests/envs/test_single.py",
-    "tests/envs/test_aec.py",
-    "tests/policies/test_policies.py",
-    "tests/cli/test_solve.py",
+    "tests/env/test_storage.py",
+    "tests/env/rules/test_position.py",
+    "tests/env/envs/test_single.py",
+    "tests/env/envs/test_aec.py",
+    "tests/env/policies/test_policies.py",
+    "tests/apps/cli/test_solve.py",
 ]
 """Their other needs are in `COPIED` and `RUNNER`."""
-OF_NEWEST = ["-W", "default:Numba", "tests/rules/test_numba_names.py"]
+OF_NEWEST = ["-W", "default:Numba", "tests/env/rules/test_numba_names.py"]
 """With the newest versions: a warning about an untested Numba is no error, and what Numba does not promise is tried."""
 COPIED = ["tests", "examples", "pyproject.toml"]
 FOUND = "import sys, tictac_env, tictac_agents; print(tictac_env.__file__, tictac_agents.__file__, sep='\\n')"

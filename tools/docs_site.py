@@ -35,8 +35,8 @@ from gymnasium.error import DependencyNotInstalled
 import tictac_agents
 import tictac_env
 from benchmarks.published import SYSTEMS
+from tictac_apps.web.export import export_page
 from tictac_env.envs.entry_points import PAGES
-from tictac_env.web.export import export_page
 from tools.results_tables import TABLES, Table, markdown
 
 ROOT = Path(__file__).parents[1]
@@ -233,7 +233,7 @@ def notebook_page(source: Path, folder: Path) -> str:
 
     notebook = nbformat.read(source, as_version=4)
     began = time.perf_counter()
-    paths = [str(ROOT), str(ROOT / "agents"), os.environ.get("PYTHONPATH", "")]
+    paths = [str(ROOT), str(ROOT / "agents"), str(ROOT / "apps"), os.environ.get("PYTHONPATH", "")]
     os.environ.update(PYTHONPATH=os.pathsep.join(filter(None, paths)), OMP_NUM_THREADS="1")
     NotebookClient(notebook, timeout=SECONDS, kernel_name="python3").execute()
     seconds = time.perf_counter() - began

@@ -29,7 +29,7 @@ from queue import SimpleQueue
 from typing import Any, NamedTuple
 
 from benchmarks.records import parser_of, save
-from tictac_agents.bench.records import Row, RunStore, show
+from tictac_apps.bench.records import Row, RunStore, show
 from tictac_env.progress import progress_bar
 from tools.mutations import ROOT, Edit, copy_tree, run_tests
 
@@ -56,18 +56,18 @@ class Part(NamedTuple):
 
 AGENTS = "agents/tictac_agents"
 PARTS = {
-    "texts": Part(("tictac_env/text_players/*.py",), ("tests/text_players",)),
-    "page": Part(("tictac_env/web",), ("tests/web",)),
+    "texts": Part(("tictac_env/text_players/*.py",), ("tests/env/text_players",)),
+    "page": Part(("apps/tictac_apps/web",), ("tests/apps/web",)),
     "learners and curves": Part(
         (f"{AGENTS}/tabular", f"{AGENTS}/curves.py"), ("tests/agents/tabular", "tests/agents/test_curves.py")
     ),
-    "benchmark": Part((f"{AGENTS}/bench",), ("tests/bench",)),
+    "benchmark": Part((f"{AGENTS}/bench",), ("tests/apps/bench",)),
     "AlphaZero and its searches": Part(
         (f"{AGENTS}/alphazero", f"{AGENTS}/mcts", f"{AGENTS}/ntuple/policy_value.py"),
         ("tests/agents/alphazero", "tests/agents/mcts", "tests/agents/ntuple"),
     ),
-    "solver": Part(("tictac_env/solver",), ("tests/solver",)),
-    "jobs": Part(("tictac_env/jobs.py",), ("tests/jobs",)),
+    "solver": Part(("tictac_env/solver",), ("tests/env/solver",)),
+    "jobs": Part(("tictac_env/jobs.py",), ("tests/env/jobs",)),
 }
 
 

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.records import parser_of, save
-from tictac_agents.bench.records import Row, RunStore, show
+from tictac_apps.bench.records import Row, RunStore, show
 from tictac_env.progress import progress_bar
 
 ROOT = Path(__file__).parents[1]
@@ -92,7 +92,7 @@ def run_tests(tree: Path, words: Iterable[str], cache: Path) -> dict[str, Any]:
 
     Processes that a broken program leaves behind end with the tests, and none takes more than `BYTES`.
     """
-    paths = os.pathsep.join((str(tree), str(tree / "agents")))
+    paths = os.pathsep.join((str(tree), str(tree / "agents"), str(tree / "apps")))
     env = os.environ | {"PYTHONPATH": paths, "TICTAC_CACHE_DIR": str(cache)}
     command = ["prlimit", f"--data={BYTES}", sys.executable, "-m", "pytest", "-x", "-q", "-m", "not slow", "-rfE"]
     command += ["--tb=no", "-p", "no:cacheprovider", "-o", f"faulthandler_timeout={SECONDS}"]

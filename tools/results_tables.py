@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.records import RESULTS, parser_of
-from tictac_agents.bench.results import measured, percent, rating_text, shares_text, truth_text
+from tictac_apps.bench.results import measured, percent, rating_text, shares_text, truth_text
 from tictac_env.storage import save_text
 from tools.run_examples import examples, recorded, records
 

@@ -39,7 +39,7 @@ from typing import Any
 from packaging.requirements import Requirement
 
 from benchmarks.records import RESULTS, parser_of
-from tictac_agents.bench.records import as_json, machine
+from tictac_apps.bench.records import as_json, machine
 from tictac_env.storage import save_text
 
 ROOT = Path(__file__).parents[1]

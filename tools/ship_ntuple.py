@@ -36,8 +36,8 @@ import numpy as np
 
 from benchmarks.records import RESULTS, parser_of, positive, save
 from tictac_agents import NTupleNetwork, NTupleTD
-from tictac_agents.bench.records import Row, show
 from tictac_agents.ntuple.network import PROVEN, SHIPPED, save_player
+from tictac_apps.bench.records import Row, show
 from tictac_env.arena import SeatResult
 from tictac_env.arena.play import BOARDS, Job, play_games
 from tictac_env.arena.reply_layers import Moves, distinct, find, mark_failing, merged, rows_of

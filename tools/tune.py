@@ -40,12 +40,12 @@ from optuna.storages.journal import JournalFileBackend
 import tictac_agents
 from benchmarks.records import add_output, parser_of, positive, save
 from tictac_agents import ExactEvalCallback
-from tictac_agents.bench.records import show
 from tictac_agents.deep.callbacks import Judgement
 from tictac_agents.deep.settings import TUNED, tuned
 from tictac_agents.settings import Settings
-from tictac_agents.train import option
-from tictac_env.cli.arguments import add_workers, chosen_workers
+from tictac_apps.bench.records import show
+from tictac_apps.cli.arguments import add_workers, chosen_workers
+from tictac_apps.cli.train import option
 from tictac_env.jobs import map_jobs
 from tictac_env.storage import save_text
 

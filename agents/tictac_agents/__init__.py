@@ -8,8 +8,8 @@
 - `deep/`: DQN and MaskablePPO on Stable-Baselines3.
 - `published/`: what the published systems do besides.
 
-Import agents from here: `from tictac_agents import MCTS`. `AGENTS` is the one table of them; `settings.py`, `train.py`
-and `live_training.py` are what can be set, the command `tictac train`, and the trainings of the page in the browser.
+Import agents from here: `from tictac_agents import MCTS`. `AGENTS` is the one table of them, and `settings.py`
+says what can be set.
 """
 
 from __future__ import annotations
@@ -54,9 +54,8 @@ AGENTS = {
 
 _HELPERS = {
     "curves": ("GamesCurve", "LearningCurve", "UntilProven"),
-    "deep.callbacks": ("ExactEvalCallback", "GamesCallback", "ProgressCallback", "SelfPlayCallback", "Snapshot"),
+    "deep.callbacks": ("ExactEvalCallback", "GamesCallback", "ProgressCallback", "SelfPlayCallback"),
     "deep.sb3_files": ("load_model",),
-    "deep.sb3_vec_env": ("SB3VecEnv",),
     "planning.dynamic_programming": ("policy_evaluation",),
     "planning.tabular_model": ("TabularModel", "gridworld_4x4"),
     "tabular.learner": ("Learner",),
@@ -64,7 +63,11 @@ _HELPERS = {
 HOMES = {name: f"{__name__}.{agent.home}" for name, agent in AGENTS.items()}
 """The module of each public name."""
 HOMES |= {name: f"{__name__}.{module}" for module, names in _HELPERS.items() for name in names}
-HOMES["ModelPolicy"] = "tictac_env.policies.adapters"
+HOMES |= {
+    "ModelPolicy": "tictac_env.policies.adapters",
+    "SB3VecEnv": "tictac_env.wrappers.sb3_vec_env",
+    "Snapshot": "tictac_env.policies.snapshot",
+}
 
 REMOVED = {"LineNetwork": "removed in 1.1.0; use NTupleNetwork, the policy 'ntuple'"}
 """Agents of earlier versions, and what to use instead: for the messages when they are imported or loaded."""

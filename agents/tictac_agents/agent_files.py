@@ -81,8 +81,8 @@ def _table(path: Path) -> tuple[Any, dict[str, Any], Game | None]:
 
 def _network(path: Path, game: Game) -> tuple[Any, dict[str, Any], Game | None]:
     """What a .zip file holds, its settings, and its game where the file says it."""
-    from tictac_agents.deep.callbacks import Snapshot
     from tictac_agents.deep.sb3_files import load_model, read_checkpoint, trained_by  # needs torch
+    from tictac_env.policies.snapshot import Snapshot
 
     data, _ = read_checkpoint(path)
     steps = {"num_timesteps": data.get("num_timesteps")}

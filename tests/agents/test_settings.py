@@ -20,8 +20,9 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 import tictac_agents
 from tictac_agents import DQN, MaskablePPO, QLearning, SB3VecEnv, trained
 from tictac_agents.deep.settings import PRESETS, TUNED, DQNSettings, MaskablePPOSettings, preset, tuned
+from tictac_agents.factory import new_agent, settings_class
 from tictac_agents.settings import Settings, preset_settings, settings_of_class
-from tictac_agents.train import explanations, new_agent, settings_class
+from tictac_apps.cli.train import explanations
 from tictac_env.arena import verdict
 from tictac_env.games import KInARow, describe_game
 

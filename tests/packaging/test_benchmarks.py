@@ -17,7 +17,7 @@ import pytest
 from conftest import breadth
 
 from benchmarks import differential
-from tictac_agents.bench.records import RunStore
+from tictac_apps.bench.records import RunStore
 from tictac_env.arena import move_accuracy
 
 ROOT = Path(__file__).parents[2]

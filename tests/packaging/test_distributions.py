@@ -23,8 +23,12 @@ from tictac_env.compiled.numba_version import NEWEST_TESTED
 from tools.check_wheel import check, lowest, requirements
 
 ROOT = Path(__file__).parents[2]
-FOLDERS = {"tictac_env": ROOT / "tictac_env", "tictac_agents": ROOT / "agents" / "tictac_agents"}
-FOLDERS["tictac_env/grading/assignments"] = ROOT / "docs" / "teaching" / "assignments"
+FOLDERS = {
+    "tictac_env": ROOT / "tictac_env",
+    "tictac_agents": ROOT / "agents" / "tictac_agents",
+    "tictac_apps": ROOT / "apps" / "tictac_apps",
+}
+FOLDERS["tictac_apps/grading/assignments"] = ROOT / "docs" / "teaching" / "assignments"
 KINDS = {".py", ".typed", ".npz", ".js", ".css", ".html", ".svg", ".md", ".toml", ".json"}
 """The endings of files in the wheel."""
 
@@ -46,13 +50,13 @@ def metadata(wheel: Path) -> Message:
         return BytesParser().parsebytes(archive.read(name))
 
 
-def test_the_wheel_has_both_packages_whole_and_the_assignments_and_nothing_else(built: Path) -> None:
+def test_the_wheel_has_its_packages_whole_and_the_assignments_and_nothing_else(built: Path) -> None:
     with zipfile.ZipFile(next(built.glob("*.whl"))) as archive:
         inside = {name for name in archive.namelist() if ".dist-info/" not in name}
         commands = next(name for name in archive.namelist() if name.endswith("entry_points.txt"))
-        programs = {"tictac = tictac_command:main", "tictac-env = tictac_command:play"}
+        programs = {"tictac = tictac_apps.command:main", "tictac-env = tictac_apps.command:play"}
         assert programs <= set(archive.read(commands).decode().splitlines())
-    assert inside - {"tictac_command.py", "tictac_verifiers.py"} == {
+    assert inside - {"tictac_verifiers.py"} == {
         f"{name}/{path.relative_to(folder).as_posix()}"
         for name, folder in FOLDERS.items()
         for path in folder.rglob("*")
@@ -164,6 +168,6 @@ def test_lower_bounds_are_taken_as_versions() -> None:
 @pytest.mark.slow
 def test_the_wheel_works_in_an_empty_environment(built: Path, tmp_path: Path) -> None:
     """Needs a package index, as `make test-all` itself does when it starts from a fresh clone."""
-    only = ["tests/test_storage.py", "tests/cli/test_solve.py"]
+    only = ["tests/env/test_storage.py", "tests/apps/cli/test_solve.py"]
     options = argparse.Namespace(python=sys.executable, lowest=False, newest=False, extra=[], packages=[], only=only)
     check(next(built.glob("*.whl")), options, tmp_path)

@@ -11,7 +11,7 @@ import pytest
 
 from tests.packaging.test_extras import EXTRAS
 from tests.packaging.test_repository import ROOT, TARGETS
-from tictac_env.cli.main import make_parser
+from tictac_apps.cli.main import make_parser
 from tools import boards_picture
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -75,9 +75,9 @@ def check(command: str) -> None:
     program, *words = shlex.split(command)
     if program == "tictac":
         parse(words)
-    elif [program, *words[:2]] == ["python", "-m", "tictac_agents.train"]:
+    elif [program, *words[:2]] == ["python", "-m", "tictac_apps.cli.train"]:
         parse(["train", *words[2:]])
-    elif [program, *words[:3]] == ["python", "-I", "-m", "tictac_env"]:
+    elif [program, *words[:3]] == ["python", "-I", "-m", "tictac_apps"]:
         parse(words[3:])
     elif program in ("python", ".venv/bin/python"):
         assert words[:2] == ["-m", "pytest"] or (ROOT / words[0]).is_file(), f"there is no {words[0]}"
@@ -120,7 +120,7 @@ def test_the_commands_of_a_page_can_be_given(page: str) -> None:
 @pytest.mark.parametrize(
     "command",
     [
-        *("tictac solv 4453", "tictac play --sede first", "python -m tictac_agents.train Sarsas"),
+        *("tictac solv 4453", "tictac play --sede first", "python -m tictac_apps.cli.train Sarsas"),
         *("python tools/there_is_none.py", "make coffee", 'pip install "tictac-env[clusters]"', "tictak play"),
     ],
 )

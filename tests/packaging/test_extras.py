@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tictac_env.cli.show import information
+from tictac_apps.cli.show import information
 
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
 EXTRAS: dict[str, list[str]] = PROJECT["optional-dependencies"]
@@ -26,10 +26,10 @@ USES: dict[str, dict[str, str]] = {
         "torch.utils.tensorboard": "import tictac_agents; tictac_agents.LearningCurve(tensorboard='runs')",
     },
     "human": {"pygame": "from tictac_env.render.window import import_pygame; import_pygame()"},
-    "video": {"PIL": "from tictac_env.cli.show import pillow; pillow()"},
+    "video": {"PIL": "from tictac_apps.cli.show import pillow; pillow()"},
     "web": {
-        "starlette": "from tictac_env.web.serve import serve; serve()",
-        "uvicorn": "from tictac_env.web.serve import serve; serve()",
+        "starlette": "from tictac_apps.web.serve import serve; serve()",
+        "uvicorn": "from tictac_apps.web.serve import serve; serve()",
     },
     "notebook": {"anywidget": "import tictac_env; tictac_env.play('random', widget=True)"},
     "minari": dict.fromkeys(("minari", "h5py", "PIL"), TO_MINARI),
@@ -39,10 +39,10 @@ USES: dict[str, dict[str, str]] = {
         "from tictac_env.policies.third_party import OnnxNetwork\n"
         "OnnxNetwork('network.onnx', get_game('TicTacToe-v0'))",
     },
-    "openspiel": {"pyspiel": "import tictac_env.openspiel"},
+    "openspiel": {"pyspiel": "import tictac_apps.openspiel"},
     "llm": {
         "pyarrow": "from tictac_env.text_players import save_rows; save_rows('prompts.parquet', [])",
-        "mcp": "import tictac_env.text_players.adapters.mcp",
+        "mcp": "import tictac_apps.language_models.mcp",
     },
     "cluster": {"ray": "from tictac_env.jobs import Cluster, map_jobs; list(map_jobs(abs, [1], Cluster()))"},
 }

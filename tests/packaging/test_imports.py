@@ -1,4 +1,4 @@
-"""Imports run one way, heavy packages stay where they belong, and importing the package is cheap."""
+"""Imports run down the floors, heavy packages stay where they belong, and importing the package is cheap."""
 
 from __future__ import annotations
 
@@ -14,14 +14,17 @@ from pathlib import Path
 import pytest
 
 import tictac_agents
+import tictac_apps
 import tictac_env
+
+FLOORS = tictac_env, tictac_agents, tictac_apps
+"""The packages, lowest first: each imports from itself and from those below it."""
 
 LAYERS: list[set[str]] = [
     {"games", "rng", "storage", "progress", "lazy"},
     {"position", "position_batch", "observation"} | {"checks", "check_game", "compiled", "jobs"},
     {"policies", "solver", "render"},
-    {"envs", "wrappers", "connect_four_v0", "tictactoe_v0", "arena", "datasets", "text_players"},
-    {"cli", "__main__", "web", "notebook", "grading", "openspiel"},
+    {"envs", "wrappers", "connect_four_v0", "tictactoe_v0", "arena", "text_players"},
 ]
 """The modules and packages within `tictac_env`: each imports from its own layer and those above it in this list."""
 
@@ -33,10 +36,10 @@ ONLY_IN: dict[str, set[str]] = {
     "numba": COMPILED,
     "llvmlite": COMPILED,
     "pygame": {"tictac_env.render.window"},
-    "anywidget": {"tictac_env.notebook.widget"},
-    "minari": {"tictac_env.datasets"},
-    "h5py": {"tictac_env.datasets"},
-    "pyarrow": {"tictac_env.text_players.prompts"},
+    "anywidget": {"tictac_apps.notebook.widget"},
+    "minari": {"tictac_apps.datasets"},
+    "h5py": {"tictac_apps.datasets"},
+    "pyarrow": {"tictac_apps.language_models.prompts"},
     "scipy": set(),  # 112 MB for a few functions: tests and benchmarks only
     "bitbully": set(),  # its licence is the AGPL: tests and benchmarks only
     "loky": {"tictac_env.jobs"},
@@ -46,11 +49,11 @@ ONLY_IN: dict[str, set[str]] = {
 }
 """Packages that only these modules may import."""
 
-ROOTS = {"tictac_env": Path(tictac_env.__file__).parent, "tictac_agents": Path(tictac_agents.__file__).parent}
+ROOTS = {package.__name__: Path(str(package.__file__)).parent for package in FLOORS}
 
 
 def sources() -> Iterator[tuple[str, Path]]:
-    """The module name and the file of every module of both packages."""
+    """The module name and the file of every module of the packages."""
     for package, root in ROOTS.items():
         for path in sorted(root.rglob("*.py")):
             parts = (package, *path.relative_to(root).with_suffix("").parts)
@@ -78,6 +81,28 @@ def imports(module: str) -> Iterator[tuple[str, bool]]:
     return walk(ast.parse(MODULES[module].read_text(encoding="utf-8")), True)
 
 
+def above(module: str) -> list[str]:
+    """The packages of the floors above that of a module."""
+    names = [package.__name__ for package in FLOORS]
+    return names[names.index(module.partition(".")[0]) + 1 :]
+
+
+def strings(module: str) -> Iterator[str]:
+    """The strings of a module, apart from documentation."""
+    tree = ast.parse(MODULES[module].read_text(encoding="utf-8"))
+    documentation = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documentation:
+            yield node.value
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_no_string_names_a_floor_above(module: str) -> None:
+    """What is above joins by an entry point or a call; a name in a string is an import that no editor follows."""
+    for text in strings(module):
+        assert not any(package in text for package in above(module)), f"{module} has {text!r}"
+
+
 def layer(name: str) -> int:
     found = [number for number, names in enumerate(LAYERS) if name in names]
     assert len(found) == 1, f"tictac_env.{name} has no layer: give it one in LAYERS"
@@ -89,8 +114,7 @@ def test_imports_run_one_way_and_packages_stay_where_they_belong(module: str) ->
     for imported, at_once in imports(module):
         package, *parts = imported.split(".")
         assert module in ONLY_IN.get(package, {module}), f"{module} imports {imported}"
-        assert package not in {"benchmarks", "tests", "tools"}
-        assert package != "tictac_agents" or module.startswith("tictac_agents")
+        assert package not in {"benchmarks", "tests", "tools", *above(module)}, f"{module} imports {imported}"
         if package == "tictac_env" and parts and module.startswith("tictac_env."):
             here, there = module.split(".")[1], parts[0]
             late = (here, there) in LATE_IMPORTS and not at_once
@@ -152,7 +176,7 @@ MCTS(10).act(Position.start("TicTacToe-v0"), 0)
 """,
     "complete": """
 import contextlib, io
-from tictac_env import cli
+from tictac_apps import cli
 with contextlib.redirect_stdout(io.StringIO()):
     cli.main(["completion", "bash"])
 """,
@@ -176,7 +200,7 @@ def test_no_heavy_package_is_loaded_without_need(use: str) -> None:
 PROGRAM = """
 import tictac_agents, tictac_env
 from pathlib import Path
-from tictac_env.cli import main
+from tictac_apps.cli import main
 Path("anna.py").write_text("def choose(cells, legal):\\n    return legal[0]\\n")
 for words in {commands}:
     assert main(words.split()) == 0, words

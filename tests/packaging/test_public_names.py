@@ -19,8 +19,11 @@ INTERNAL = ("tictac_env.compiled",)
 """For those who work on the packages: documented, without examples, as each would have to be compiled."""
 
 
+PACKAGES = "tictac_env", "tictac_agents", "tictac_apps"
+
+
 def ours(thing: Any) -> bool:
-    return (getattr(thing, "__module__", None) or "").partition(".")[0] in ("tictac_env", "tictac_agents")
+    return (getattr(thing, "__module__", None) or "").partition(".")[0] in PACKAGES
 
 
 def public() -> dict[str, Any]:

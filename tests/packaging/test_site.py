@@ -12,7 +12,7 @@ import pytest
 from gymnasium.error import DependencyNotInstalled
 
 import tictac_agents
-from tictac_env.grading.submissions import notebook_source
+from tictac_apps.grading.submissions import notebook_source
 from tools import check_site, docs_site
 
 ROOT = Path(__file__).parents[2]
@@ -98,9 +98,9 @@ def test_pages_show_every_name_of_the_agents_and_what_there_is() -> None:
         try:
             assert hasattr(importlib.import_module(module), name), path
         except DependencyNotInstalled:  # the page needs only the source
-            assert module.startswith(
-                ("tictac_agents.deep", "tictac_env.openspiel", "tictac_env.text_players.adapters")
-            ), path
+            assert module.startswith(("tictac_agents.deep", "tictac_apps.openspiel", "tictac_apps.language_models")), (
+                path
+            )
     page = pages[docs_site.agent_uri("QLearning")]
     assert "| S2 | double Q |" in page and "`QLearning infallible`" in page and "MonteCarlo" not in page
     for name in ("MCTS", "Sarsa", "DQN", "FittedQ"):

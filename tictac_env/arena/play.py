@@ -24,7 +24,7 @@ from tictac_env.arena.game_record import Entrant, Fixture, GameRecord
 from tictac_env.games import UNFINISHED, Game, shown
 from tictac_env.jobs import Workers, map_jobs
 from tictac_env.lazy import Undivided
-from tictac_env.policies import OpponentPool, Player, Policy, answer, load_player
+from tictac_env.policies import POLICIES, OpponentPool, Player, Policy, answer, load_player
 from tictac_env.policies.adapters import FunctionPolicy, ModelPolicy
 from tictac_env.policies.check_policy import ASKING_SECONDS, draws_its_moves
 from tictac_env.policies.policy import actions_of, illegal_choice
@@ -374,9 +374,13 @@ def _values(values: Any) -> Iterator[bytes]:
         yield repr(values).encode()
 
 
+def _package(module: str | None) -> str:
+    return (module or "").partition(".")[0]
+
+
 def _source(thing: Any) -> Iterator[bytes]:
-    """The source of a function or class, unless it is this package's, which its name and settings tell."""
-    if str(getattr(thing, "__module__", "")).partition(".")[0] in ("tictac_env", "tictac_agents", "builtins"):
+    """The source of a function or class, unless its package has players with names, which with settings say enough."""
+    if _package(getattr(thing, "__module__", "")) in {"builtins", *map(_package, POLICIES.values())}:
         return
     try:
         yield inspect.getsource(thing).encode()

@@ -20,14 +20,13 @@ from tictac_env.games import Game
 
 AnyFunction = Callable[..., Any]
 
-PACKAGES = {"tictac_env", "tictac_agents"}
 _COMPILED: set[AnyFunction] = set()
 
 
 def compile_callees(function: AnyFunction) -> None:
     """Lets compiled code call the plain functions that `function` calls, directly or indirectly.
 
-    These are functions of the two packages and of the package or file that defines `function`. So a module such as
+    These are functions of `tictac_env` and of the package or file that defines `function`. So a module such as
     `tictac_env.rng` needs no Numba, and its functions run interpreted and compiled. They make no arrays: see
     `borrowing_kernel`.
     """
@@ -71,7 +70,7 @@ def fingerprint(*reached: AnyFunction | type) -> str:
 
 
 def _callees(function: AnyFunction) -> Iterator[AnyFunction]:
-    home = PACKAGES | {_package(function)}
+    home = {"tictac_env", _package(function)}
     for called in _referenced(function):
         if inspect.isfunction(called) and _package(called) in home:
             yield called

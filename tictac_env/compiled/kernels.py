@@ -22,7 +22,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic, overload_method
 
-from tictac_env.compiled.game_types import PACKAGES, GameType, compile_callees, compiled_as, fingerprint
+from tictac_env.compiled.game_types import GameType, compile_callees, compiled_as, fingerprint
 from tictac_env.compiled.numba_names import (
     CALLED,
     UNCOUNTED,
@@ -234,22 +234,22 @@ def _write(text: str) -> None:
 
 
 def _begin(function: Callable[..., Any], types: Sequence[Any]) -> Callable[[], None] | None:
-    """Announces that a function is about to be compiled for arguments of these types, if it is one of the packages'."""
-    module = function.__module__ or ""  # None, if it was made by `exec`
-    if module.split(".")[0] not in PACKAGES:
+    """Announces that a function is about to be compiled for arguments of these types, if its purpose is known."""
+    purpose = _purpose(function.__module__ or "")  # None, if it was made by `exec`
+    if purpose is None:
         return None
-    _LINE.begin(_purpose(module), next((kind.game for kind in types if isinstance(kind, GameType)), None))
+    _LINE.begin(purpose, next((kind.game for kind in types if isinstance(kind, GameType)), None))
     return _LINE.end
 
 
-def _purpose(module: str) -> str:
-    """The purpose of a module's code: its `COMPILED_AS`, or that of the innermost package that has one."""
+def _purpose(module: str) -> str | None:
+    """The purpose of a module's code: its `COMPILED_AS`, or that of the innermost package that has one, or None."""
     name = module
     while name:
         if purpose := getattr(sys.modules.get(name), "COMPILED_AS", None):
             return str(purpose)
         name = name.rpartition(".")[0]
-    return module
+    return None
 
 
 watch_compiling(_begin)

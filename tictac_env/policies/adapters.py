@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,6 @@ import numpy.typing as npt
 from gymnasium import spaces
 
 from tictac_env.games import Game
-from tictac_env.lazy import of_agents
 from tictac_env.observation import Observer, action_masks, fit, legal_sets, observation_type_of, shows_same
 from tictac_env.policies.policy import Policy
 from tictac_env.position import Position, illegal_move
@@ -155,7 +155,7 @@ class ModelPolicy(FunctionPolicy):
         self._vectorized = self._space is not None and hasattr(policy, "is_vectorized_observation")
         self._scores: Callable[[Any], npt.NDArray[np.float32]] | None = None
         if masked and self._vectorized and not self._masked:
-            self._scores = of_agents("scorer")(policy)
+            self._scores = scorer(policy)
         if not self._masked and self._scores is None:
             self.illegal_hint = WITHOUT_MASKS
 
@@ -238,6 +238,42 @@ def _changing_wrapper(game: Game, boards: Any) -> str | None:
         except ValueError:
             return type(layer).__name__ if number else None  # number 0: boards of something else
     return None
+
+
+def scorer(policy: Any) -> Callable[[Any], npt.NDArray[np.float32]] | None:
+    """The scores by which a policy of Stable-Baselines3 or sb3-contrib chooses its greedy action.
+
+    Args:
+        policy: a model's `policy`.
+
+    Returns:
+        A function from B observations to Q-values (DQN), means of quantiles (QR-DQN) or logits (PPO, A2C, TRPO, ARS and
+        MaskablePPO): float32 (B, num_actions). None for other policies, and for those that remember (RecurrentPPO).
+    """
+    actor = hasattr(policy, "action_net") and isinstance(policy.action_space, spaces.Discrete)
+    scored = hasattr(policy, "q_net") or hasattr(policy, "quantile_net") or actor
+    return partial(scores_of, policy) if scored and not hasattr(policy, "lstm_actor") else None
+
+
+def scores_of(policy: Any, observations: Any) -> npt.NDArray[np.float32]:
+    """The scores of the actions by a policy with a `scorer`: float32 (B, num_actions)."""
+    if policy.training:
+        policy.set_training_mode(False)
+    import torch  # there is a model of it
+
+    with torch.inference_mode():
+        shown, _ = policy.obs_to_tensor(observations)
+        if hasattr(policy, "q_net"):
+            scores = getattr(policy, "q_net_ema", policy.q_net)(shown)
+        elif hasattr(policy, "quantile_net"):
+            scores = policy.quantile_net(shown).mean(dim=1)
+        elif hasattr(policy, "mlp_extractor"):
+            features = policy.extract_features(shown, policy.pi_features_extractor)
+            scores = policy.action_net(policy.mlp_extractor.forward_actor(features))
+        else:
+            scores = policy.action_net(policy.extract_features(shown, policy.features_extractor))
+    values: npt.NDArray[np.float32] = scores.cpu().numpy()
+    return values
 
 
 def normalizer_of(model: Any) -> Any:

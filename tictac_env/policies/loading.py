@@ -1,8 +1,17 @@
-"""Loading of players: from a policy's name, a file, a "module:name" or an object."""
+"""Loading of players: from a policy's name, a file, a "module:name" or an object.
+
+Other packages add to the tables below by entry points, of which pyproject.toml has examples:
+
+- `tictac_env.players`: by its name, a subclass of `Policy` with `from_name`;
+- `tictac_env.files`: by a suffix without its dot, a module with `load_agent(path, game)`, which returns an agent or a
+  policy and its settings, and `recorded_game(path)`, the game that the file names or None;
+- `tictac_env.forms`: by the word before the colon, a function (text, game, reading) -> policy.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import importlib
 import inspect
 import json
 import math
@@ -11,25 +20,30 @@ import pkgutil
 import sys
 import traceback
 from dataclasses import dataclass
+from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from tictac_env.checks import number, one_of
 from tictac_env.games import Game, describe_game, did_you_mean, game_name, game_of, get_game, shown
-from tictac_env.lazy import AGENTS, Undivided, import_named, of_agents
+from tictac_env.lazy import Undivided, import_named
 from tictac_env.observation import OBSERVATION_TYPES, observation_type
 from tictac_env.policies.adapters import ModelPolicy, adapted, signature_of
 from tictac_env.policies.policy import Policy
 from tictac_env.storage import check_regular, sha256
 
-POLICIES: dict[str, str] = {
+
+def _added(kind: str) -> dict[str, str]:
+    """What installed packages add to a table: "module:name" or a module, by its name there."""
+    return {entry.name: entry.value for entry in entry_points(group=f"tictac_env.{kind}")}
+
+
+POLICIES: dict[str, str] = _added("players") | {
     "random": "tictac_env.policies.heuristics:RandomPolicy",
     "rule": "tictac_env.policies.heuristics:RulePolicy",
     "minimax": "tictac_env.solver.players:Minimax",
     "minimax-first": "tictac_env.solver.players:MinimaxFirst",
-    "mcts": AGENTS["mcts"],
-    "ntuple": AGENTS["ntuple"],
     "level": "tictac_env.policies.pool:Level",
     "perfect": "tictac_env.solver.players:Perfect",
     "human": "tictac_env.policies.human:HumanPolicy",
@@ -37,16 +51,15 @@ POLICIES: dict[str, str] = {
 """The class of each named policy, imported at its first use."""
 REMOVED = {"network": "it was removed in 1.1.0 (use 'ntuple')"}
 """The names of policies of earlier versions, and what to use instead."""
-SUFFIXES = (".npz", ".zip")
-"""The suffixes of agents' files."""
+AGENT_FILES: dict[str, str] = {f".{name}": module for name, module in _added("files").items()}
+"""The modules that read agents' files, by suffix; the files say of which game they are."""
 READERS: dict[str, str] = {
     ".onnx": "tictac_env.policies.third_party:onnx_network",
     ".py": "tictac_env.policies.third_party:submission",
 }
 """The functions that read third-party files, by suffix: (path, game, reading) -> policy, settings."""
-FORMS: dict[str, str] = {
+FORMS: dict[str, str] = _added("forms") | {
     "kaggle": "tictac_env.policies.third_party:kaggle_agent",
-    "openspiel": "tictac_env.policies.third_party:openspiel_bot",
     "pettingzoo": "tictac_env.policies.third_party:pettingzoo_agent",
     "program": "tictac_env.policies.third_party:program",
 }
@@ -266,7 +279,7 @@ def load_player(player: Any, game: str | Game | None = None, reading: Reading | 
             - the name of a policy, such as "mcts:1000" (`make_policy`);
             - the path of a file of which no code is run: an agent of `tictac_agents` (.npz or .zip); a model that
               Stable-Baselines3 or sb3-contrib saved (.zip); a network (.onnx). Illegal actions of networks without
-              masks are left out if possible (see `tictac_agents.Snapshot`);
+              masks are left out if possible (see `Snapshot`);
             - "module:name" or "file.py:name", a function or another player in a module that can be imported, or in a
               Python file. A subclass of `Policy` is made as `make_policy` makes a policy without an argument;
             - "kaggle:file.py", "pettingzoo:module:name", "openspiel:module:name" or "program:command": third-party
@@ -343,7 +356,9 @@ def own_game(player: Any) -> Game | None:
     """
     if _kind_of(player) == "file":
         path = _check_file(os.fspath(player))
-        stored: Game | None = of_agents("game")(path) if path.suffix in SUFFIXES else None
+        if path.suffix not in AGENT_FILES:
+            return None
+        stored: Game | None = importlib.import_module(AGENT_FILES[path.suffix]).recorded_game(path)
         return stored
     policy: Any = player.policy if isinstance(player, Player) else player
     agent: Any = getattr(policy, "model", policy)
@@ -401,7 +416,7 @@ def _kind_of(player: Any) -> str:
     is_module = place.endswith(".py") or all(part.isidentifier() for part in place.split("."))
     if colon and name.isidentifier() and is_module:
         return "import"
-    is_path = player.endswith((*SUFFIXES, *READERS)) or os.sep in player or Path(player).is_file()
+    is_path = player.endswith((*AGENT_FILES, *READERS)) or os.sep in player or Path(player).is_file()
     return "file" if is_path else "name"
 
 
@@ -422,13 +437,13 @@ def _from_file(source: str, game: Game, reading: Reading) -> Player:
     except OSError as error:
         raise ValueError(f"{source!r} cannot be read: {error.strerror}") from error
     settings: dict[str, Any] | None
-    if path.suffix in SUFFIXES:
-        agent, settings = of_agents("load")(path, game)
+    if path.suffix in AGENT_FILES:
+        agent, settings = importlib.import_module(AGENT_FILES[path.suffix]).load_agent(path, game)
         policy = as_policy(agent, game)
     elif path.suffix in READERS:
         policy, settings = pkgutil.resolve_name(READERS[path.suffix])(path, game, reading)
     else:
-        suffixes = ", ".join((*SUFFIXES, *READERS))
+        suffixes = ", ".join((*AGENT_FILES, *READERS))
         raise ValueError(
             f"{source!r} is a file, but ends in none of {suffixes}, so it cannot be read; a program is named "
             f'"program:{source}", and a network of PyTorch plays through a function that builds it, "file.py:name". A '

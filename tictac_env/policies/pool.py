@@ -16,10 +16,10 @@ import numpy.typing as npt
 
 from tictac_env.checks import parse_whole
 from tictac_env.games import Game, game_name, shown
-from tictac_env.lazy import of_agents
 from tictac_env.policies.adapters import ModelPolicy
 from tictac_env.policies.loading import Player, as_policy, check_player
 from tictac_env.policies.policy import Policy, actions_of
+from tictac_env.policies.snapshot import Snapshot
 from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
 from tictac_env.rng import mix, weighted
@@ -200,7 +200,7 @@ class OpponentPool(Mixture):
     have a copy of the pool, it can no longer be changed.
 
     A learner that is added joins as a copy that learns no more: a Stable-Baselines3 model as a
-    `tictac_agents.Snapshot`. The first members are the objects themselves.
+    `Snapshot`. The first members are the objects themselves.
 
     Environments and `play_match` draw once for each game: at the reset, or before the first move. As a policy (`act`,
     `probabilities`, the exact measures) a pool is a function of the position alone: there, and as a member of another
@@ -238,13 +238,13 @@ def frozen(player: Any) -> Any:
     """A copy of a player that can learn, as it plays now; any other player itself.
 
     Raises:
-        ValueError: it is a Stable-Baselines3 model of which `tictac_agents.Snapshot` makes no copy.
+        ValueError: it is a Stable-Baselines3 model of which `Snapshot` makes no copy.
     """
     learner = player.model if isinstance(player, ModelPolicy) else player
     if not callable(getattr(learner, "learn", None)):
         return player
     if hasattr(getattr(learner, "policy", None), "is_vectorized_observation"):
-        return of_agents("snapshot")(learner, str(player) if isinstance(player, Policy) else type(learner).__name__)
+        return Snapshot(learner, str(player) if isinstance(player, Policy) else type(learner).__name__)
     twin = copy.deepcopy(learner)
     return ModelPolicy(twin, player.obs_type) if isinstance(player, ModelPolicy) else twin
 

@@ -14,7 +14,6 @@ without gravity the cell. The program ends at the end of its input.
 from __future__ import annotations
 
 import contextlib
-import importlib
 import math
 import os
 import queue
@@ -175,31 +174,6 @@ def submission(path: Path, game: Game, reading: Reading) -> tuple[Policy, None]:
             f'"kaggle:{path}"'
         )
     return KaggleAgent(agent, game), None
-
-
-def openspiel_bot(text: str, game: Game, reading: Reading) -> Policy:
-    """The bot at "module:name" or "file.py:name": a `pyspiel.Bot`, or a function that makes one from a seed.
-
-    It gets states of OpenSpiel's own "tic_tac_toe" or "connect_four" (of any size), for other games states of ours.
-
-    Raises:
-        ValueError: the object is neither a bot nor a function.
-        DependencyNotInstalled: OpenSpiel is not installed.
-    """
-    adapters: Any = importlib.import_module("tictac_env.openspiel")  # is in a layer above this package
-    spiel: Any = importlib.import_module("pyspiel")
-    bot = object_named(text)
-    if isinstance(bot, type) or not (isinstance(bot, spiel.Bot) or callable(bot)):
-        raise ValueError(f"{text!r} is neither an OpenSpiel bot nor a function that makes one from a seed: {bot!r}")
-    if isinstance(game, KInARow) and game.gravity:
-        sizes = {"rows": game.rows, "columns": game.cols, "x_in_row": game.connect}
-        spiel_game = spiel.load_game("connect_four", sizes)
-    elif isinstance(game, KInARow) and (game.rows, game.cols, game.connect) == (3, 3, 3):
-        spiel_game = spiel.load_game("tic_tac_toe")
-    else:
-        spiel_game = adapters.load_game(game)
-    policy: Policy = adapters.BotPolicy(bot, spiel_game, text.rpartition(":")[2])
-    return policy
 
 
 class PettingZooAgent(SeededFunction):

@@ -2,7 +2,6 @@
 
 from tictac_env.text_players.chat import ChatEndpoint, ChatError
 from tictac_env.text_players.harness import BoardHarness, GameHarness, ParseResult
-from tictac_env.text_players.prompts import prompt_rows, save_rows
 from tictac_env.text_players.session import TextSession, Turn
 from tictac_env.text_players.text_policy import (
     AnswerCounts,
@@ -25,8 +24,6 @@ __all__ = [
     "Transcript",
     "TranscriptSummary",
     "Turn",
-    "prompt_rows",
     "read_transcript",
-    "save_rows",
     "summarize",
 ]

@@ -19,7 +19,6 @@ from gymnasium.vector.utils import batch_space
 
 from tictac_env.checks import flag, number, one_of, whole
 from tictac_env.games import shown
-from tictac_env.lazy import of_agents
 from tictac_env.position import Position, as_integer
 from tictac_env.text_players.harness import BoardHarness, GameHarness
 from tictac_env.text_players.session import Asking
@@ -159,7 +158,7 @@ def MaskedObservation(env: Any, keys: Keys = KEYS, dtype: npt.DTypeLike = np.int
             action even there, or makes a distribution of the masked actions: TorchRL's `check_env_specs` does.
 
     Returns:
-        A `MaskedEnv`, `MaskedVectorEnv`, or for Stable-Baselines3 a `tictac_agents.deep.sb3_vec_env.MaskedVecEnv`.
+        A `MaskedEnv`, `MaskedVectorEnv`, or for Stable-Baselines3 a `tictac_env.wrappers.sb3_vec_env.MaskedVecEnv`.
 
     Raises:
         ValueError: an argument is not one of these; or, at `reset`, the infos have no mask.
@@ -180,7 +179,9 @@ def MaskedObservation(env: Any, keys: Keys = KEYS, dtype: npt.DTypeLike = np.int
         return MaskedVectorEnv(env, keys, dtype, ones_when_over)
     if not hasattr(env, "step_wait"):
         raise ValueError(f"env must be an environment of Gymnasium or a VecEnv of Stable-Baselines3, not {shown(env)}")
-    return of_agents("masked")(env, keys, dtype, ones_when_over)
+    from tictac_env.wrappers.sb3_vec_env import MaskedVecEnv  # needs Stable-Baselines3
+
+    return MaskedVecEnv(env, keys, dtype, ones_when_over)
 
 
 @dataclass(frozen=True)

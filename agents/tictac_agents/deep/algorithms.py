@@ -15,7 +15,6 @@ import numpy.typing as npt
 
 from tictac_agents.deep.networks import AfterstateActorCritic, AfterstatePolicy, MaskedDQNPolicy, cell_bits
 from tictac_agents.deep.sb3_files import CLASSES, PICKLED, check_sizes, check_space, read_checkpoint, with_suffix
-from tictac_agents.deep.sb3_vec_env import SB3VecEnv
 from tictac_agents.deep.settings import UNKNOWN, DeepSettings, DQNSettings, MaskablePPOSettings, preset
 from tictac_agents.settings import Settings
 from tictac_env.arena.game_record import starting_positions
@@ -26,6 +25,7 @@ from tictac_env.lazy import needing
 from tictac_env.policies import Policy, named_policy
 from tictac_env.position import symmetries
 from tictac_env.storage import writing
+from tictac_env.wrappers.sb3_vec_env import SB3VecEnv
 
 with needing("Stable-Baselines3 is missing", "rl"):
     import sb3_contrib

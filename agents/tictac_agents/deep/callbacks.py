@@ -1,38 +1,30 @@
-"""Callbacks that watch a Stable-Baselines3 model learn, and `Snapshot`, a frozen copy of one that plays."""
+"""Callbacks that watch a Stable-Baselines3 model learn."""
 
 from __future__ import annotations
 
-import copy
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from gymnasium import spaces
 
-from tictac_agents.deep.sb3_vec_env import unwrapped_boards
 from tictac_env.arena import Verdict, verdict
 from tictac_env.checks import SEATS, flag, number, one_of, positive
-from tictac_env.games import Game
 from tictac_env.lazy import needing
-from tictac_env.observation import action_masks, legal_sets
-from tictac_env.policies.adapters import ModelPolicy, as_seen, check_normalizer, normalizer_of, seen_type
-from tictac_env.policies.loading import own_game
-from tictac_env.policies.policy import Policy
+from tictac_env.policies.adapters import ModelPolicy
 from tictac_env.policies.pool import OpponentPool
-from tictac_env.position import IllegalMove, Position
-from tictac_env.position_batch import PositionBatch
+from tictac_env.policies.snapshot import Snapshot
+from tictac_env.position import IllegalMove
 from tictac_env.progress import run_bar
+from tictac_env.wrappers.sb3_vec_env import unwrapped_boards
 
 with needing("Stable-Baselines3 is missing", "rl"):
-    import torch
     from stable_baselines3.common.callbacks import BaseCallback
 
 SAMPLING = ("uniform", "latest", "prioritised")
@@ -366,117 +358,6 @@ class SelfPlayCallback(BaseCallback):
         if self.sampling == "prioritised":
             chances = (self.games[copies] - self.wins[copies] + 1) / (self.games[copies] + 2)
         return self._random.choice(copies, count, replace=False, p=chances / chances.sum()) if count else copies[:0]
-
-
-def scorer(policy: Any) -> Callable[[Any], npt.NDArray[np.float32]] | None:
-    """The scores by which a policy of Stable-Baselines3 or sb3-contrib chooses its greedy action.
-
-    Args:
-        policy: a model's `policy`.
-
-    Returns:
-        A function from B observations to Q-values (DQN), means of quantiles (QR-DQN) or logits (PPO, A2C, TRPO, ARS and
-        MaskablePPO): float32 (B, num_actions). None for other policies, and for those that remember (RecurrentPPO).
-    """
-    actor = hasattr(policy, "action_net") and isinstance(policy.action_space, spaces.Discrete)
-    scored = hasattr(policy, "q_net") or hasattr(policy, "quantile_net") or actor
-    return partial(_scores, policy) if scored and not hasattr(policy, "lstm_actor") else None
-
-
-def _scores(policy: Any, observations: Any) -> npt.NDArray[np.float32]:
-    if policy.training:
-        policy.set_training_mode(False)
-    with torch.inference_mode():
-        shown, _ = policy.obs_to_tensor(observations)
-        if hasattr(policy, "q_net"):
-            scores = getattr(policy, "q_net_ema", policy.q_net)(shown)
-        elif hasattr(policy, "quantile_net"):
-            scores = policy.quantile_net(shown).mean(dim=1)
-        elif hasattr(policy, "mlp_extractor"):
-            features = policy.extract_features(shown, policy.pi_features_extractor)
-            scores = policy.action_net(policy.mlp_extractor.forward_actor(features))
-        else:
-            scores = policy.action_net(policy.extract_features(shown, policy.features_extractor))
-    values: npt.NDArray[np.float32] = scores.cpu().numpy()
-    return values
-
-
-class Snapshot(Policy):
-    """A frozen copy of a Stable-Baselines3 model's policy, which plays greedily while the model continues to learn.
-
-    It plays what `predict(..., deterministic=True)` returns with illegal actions left out, but answers many positions
-    at a time and computes only what the choice needs, in a fifth of the time. The statistics of a `VecNormalize` are
-    frozen too.
-
-    Args:
-        model: a DQN, QR-DQN, PPO, A2C, TRPO, ARS or MaskablePPO, with the observations of `ModelPolicy`.
-        name: its name in tables.
-
-    Raises:
-        ValueError: the model is of another algorithm, such as RecurrentPPO, or has lost its `VecNormalize`; or it sees
-            something else (if the model does not know its game, at the first move).
-
-    Example:
-        >>> from tictac_agents import MaskablePPO, SB3VecEnv, Snapshot
-        >>> from tictac_env import Position
-        >>> envs = SB3VecEnv("TicTacToe-v0", num_envs=4, illegal="raise")
-        >>> model = MaskablePPO("MlpPolicy", envs, n_steps=8, batch_size=32, seed=0, device="cpu")
-        >>> Snapshot(model).act(Position.from_moves("TicTacToe-v0", "12345687"), seed=0)  # one cell is left
-        8
-    """
-
-    budget = "no search; one evaluation of a network"
-
-    def __init__(self, model: Any, name: str = "snapshot") -> None:
-        if scorer(model.policy) is None:
-            raise ValueError(
-                f"{type(model).__name__} has no scores of single actions from which illegal ones can be left out; DQN, "
-                "QR-DQN, PPO, A2C, TRPO, ARS and MaskablePPO have"
-            )
-        check_normalizer(model)
-        if (game := own_game(model)) is not None:
-            seen_type(game, model.observation_space, model.env)
-        # Play needs neither the optimiser nor the last distribution, which holds a graph that cannot be copied.
-        parts = vars(model.policy)
-        left_out = {name: parts[name] for name in ("optimizer", "action_dist") if name in parts}
-        try:
-            parts.update(dict.fromkeys(left_out))
-            self._policy: Any = copy.deepcopy(model.policy)
-        finally:
-            parts.update(left_out)
-        self._policy.set_training_mode(False)
-        self._normalizer = copy.deepcopy(normalizer_of(model))  # without its boards
-        self._space = model.observation_space
-        self._obs_types: dict[Game, str] = {}
-        self.name = name
-
-    @property
-    def batched(self) -> bool:
-        return True
-
-    def act(self, position: Position, seed: int) -> int:
-        return int(self.act_many(PositionBatch.of([position]), np.array([seed]))[0])
-
-    def act_many(self, batch: PositionBatch, seeds: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        actions: npt.NDArray[np.int64] = self.scores_many(batch).argmax(axis=1)
-        return actions
-
-    @property
-    def gives_values(self) -> bool:
-        """True if the scores are Q-values; otherwise they are logits."""
-        return hasattr(self._policy, "q_net") or hasattr(self._policy, "quantile_net")
-
-    def scores_many(self, batch: PositionBatch) -> npt.NDArray[np.float32]:
-        """The Q-values or logits in B positions: float32 (B, num_actions), -inf for illegal actions."""
-        masks = action_masks(batch.game, legal_sets(batch.game, batch.own, batch.opp))
-        observations = batch.observations(self._obs_type_of(batch.game))
-        shown = as_seen(observations, masks, self._space, self._normalizer, many=True, who=self)
-        return np.where(masks, _scores(self._policy, shown), np.float32(-np.inf))
-
-    def _obs_type_of(self, game: Game) -> str:
-        if game not in self._obs_types:
-            self._obs_types[game] = seen_type(game, self._space)
-        return self._obs_types[game]
 
 
 class ProgressCallback(BaseCallback):

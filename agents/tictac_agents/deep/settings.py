@@ -12,7 +12,7 @@ from tictac_env.checks import one_of, positive, schedule
 from tictac_env.games import did_you_mean
 
 if TYPE_CHECKING:
-    from tictac_agents.deep.sb3_vec_env import SB3VecEnv
+    from tictac_env.wrappers.sb3_vec_env import SB3VecEnv
 
 
 UNKNOWN = "unknown"
@@ -78,7 +78,7 @@ class DeepSettings(Settings):
 
     def boards(self, **changes: Any) -> SB3VecEnv:
         """The boards to learn on; `changes` replace keywords of `SB3VecEnv`."""
-        from tictac_agents.deep.sb3_vec_env import SB3VecEnv
+        from tictac_env.wrappers.sb3_vec_env import SB3VecEnv
 
         return SB3VecEnv(self.rules, **{"num_envs": self.num_envs, **self.env_keywords(), **changes})
 

@@ -1,5 +1,0 @@
-"""Agents as one file that needs NumPy only, such as Kaggle's ConnectX takes: `submission.py` fills in the template."""
-
-from tictac_agents.export.submission import export_agent, submission
-
-__all__ = ["export_agent", "submission"]

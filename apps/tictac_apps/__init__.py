@@ -1,0 +1,14 @@
+"""The programs that people start, above the environments (`tictac_env`) and the agents (`tictac_agents`).
+
+- `cli/`: the command `tictac`, which `command.py` starts.
+- `bench/`: the main job, `tictac bench`.
+- `web/`: the page in the browser.
+- `grading/`: grades of hand-ins, by exact proofs.
+- `notebook/`: boards in notebooks.
+- `language_models/`: environments for the frameworks that train language models, and positions as prompts.
+- `export/`: a player as one file.
+- `openspiel.py`, `datasets.py`: bridges to OpenSpiel and to Minari.
+- `warm.py`: compiles everything beforehand.
+
+Importing this package imports nothing, so that the command can hear Ctrl-C while all else is imported.
+"""

@@ -1,0 +1,296 @@
+"""The players of the main job: names of policies, learners that are trained in the run, and anybody's own."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+import tictac_env
+from tictac_agents import AGENTS
+from tictac_agents.factory import new_agent, presets, usual
+from tictac_apps.bench.records import key_of
+from tictac_apps.cli.train import option
+from tictac_env.arena.verdicts import gives_probabilities
+from tictac_env.games import Game
+from tictac_env.policies import Player, Policy, load_player
+from tictac_env.policies.pool import level_settings
+
+TITLES = {"TicTacToe-v0": "Tic-tac-toe", "ConnectFour-v0": "Connect Four"}
+"""The games of the main job, and what to call them."""
+
+
+@dataclass(frozen=True)
+class Scale:
+    """The amount of work on a game.
+
+    Attributes:
+        pair_games: of a pair, the seats swapped after each.
+        positions: of the reporting suite on which moves are judged.
+        max_positions: followed for an exact result; beyond that it is sampled.
+        fixed_positions: the same for players that neither search nor draw, whose games are few.
+        exact_games: games sampled then.
+        replies: positions in which a player is asked for the shortest game that it loses on Connect Four.
+        points: of a learning curve, about.
+        seeds: trainings of each learner.
+        shorter: the part of its training that a learner gets.
+    """
+
+    pair_games: int
+    positions: int
+    max_positions: int
+    fixed_positions: int
+    exact_games: int
+    replies: int
+    points: int
+    seeds: int = 1
+    shorter: float = 1
+
+
+QUICKLY = {
+    "TicTacToe-v0": Scale(40, 10_000, 100_000, 100_000, 10_000, 0, 20),
+    "ConnectFour-v0": Scale(20, 1_500, 1_000, 200_000, 200, 2_000, 6),
+}
+FULLY = {
+    "TicTacToe-v0": Scale(144, 10_000, 100_000, 100_000, 10_000, 0, 20, 5),
+    "ConnectFour-v0": Scale(98, 10_000, 100_000, 1_000_000, 10_000, 10_000, 10, 5),
+}
+
+
+@dataclass(frozen=True)
+class Learner:
+    """A learner of the cast: an agent with the settings of a preset, else the tuned ones, and some changes.
+
+    Attributes:
+        algorithm: its name in `tictac_agents.AGENTS`.
+        preset: the preset; "" for none.
+        changes: settings that differ from these.
+        seconds: what its training takes, about; what takes longest begins first.
+    """
+
+    algorithm: str
+    preset: str = ""
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    seconds: float = 1.0
+
+
+LEARNERS: dict[str, dict[str, Learner]] = {
+    "TicTacToe-v0": {
+        "ValueIteration": Learner("ValueIteration", "S1"),
+        "QLearning": Learner("QLearning", "S2"),
+        "QLearning infallible": Learner("QLearning", "infallible"),
+        "QLearning self-play": Learner("QLearning", "self-play"),
+        "Sarsa": Learner("Sarsa"),
+        "MonteCarlo": Learner("MonteCarlo", "S3"),
+        "ValueTD": Learner("ValueTD", "S3-improved"),
+        "AlphaZero": Learner("AlphaZero", changes={"total_games": 2_000}),
+        "DQN": Learner("DQN", seconds=35),
+        "MaskablePPO": Learner("MaskablePPO", seconds=40),
+    },
+    "ConnectFour-v0": {
+        "QLearning": Learner("QLearning", "self-play", {"total_episodes": 20_000}),
+        "MonteCarlo": Learner("MonteCarlo", "S3", {"total_episodes": 20_000}),
+        "NTupleTD": Learner("NTupleTD", changes={"tuples": 120, "total_games": 1_100_000}, seconds=45),
+        "AlphaZero": Learner("AlphaZero", changes={"total_games": 25_000}, seconds=50),
+        "DQN": Learner("DQN", changes={"total_timesteps": 400_000}, seconds=33),
+        "MaskablePPO": Learner("MaskablePPO", changes={"total_timesteps": 300_000}, seconds=48),
+        "FittedQ": Learner("FittedQ", "S4", seconds=600),
+        "GameTree": Learner("GameTree", seconds=300),
+    },
+}
+"""The learners of each game by their names in tables."""
+NEEDING_TORCH = ("DQN", "MaskablePPO", "FittedQ")
+QUICK: dict[str, tuple[str, ...]] = {
+    "TicTacToe-v0": (
+        *("random", "rule", "minimax:2", "level:5", "minimax", "mcts:100", "mcts:1000", "ValueIteration", "QLearning"),
+        *("QLearning infallible", "Sarsa", "MonteCarlo", "ValueTD", "AlphaZero", "DQN", "MaskablePPO"),
+    ),
+    "ConnectFour-v0": (
+        *("random", "rule", "level:2", "level:4", "level:9", "minimax:4", "mcts:100", "mcts:1000", "perfect"),
+        *("ntuple", "ntuple:proven", "QLearning", "MonteCarlo", "NTupleTD", "AlphaZero", "DQN", "MaskablePPO"),
+    ),
+}
+FULL: dict[str, tuple[str, ...]] = {
+    "TicTacToe-v0": (*QUICK["TicTacToe-v0"], "level:3", "level:8", "QLearning self-play"),
+    "ConnectFour-v0": (
+        *(*QUICK["ConnectFour-v0"], *(f"level:{number}" for number in (3, 5, 6, 7, 8, 10)), "minimax:2", "minimax:8"),
+        *("FittedQ", "GameTree"),
+    ),
+}
+NOTES = {
+    "perfect": "Plays by the exact solver.",
+    "ntuple": "Shipped with the package; learned by self-play alone.",
+    "ntuple:proven": "Shipped with the package; as the first player it wins every game, which a proof over 53,237,218 "
+    "positions shows (tictac prove ntuple:proven --game ConnectFour-v0 --claim wins).",
+}
+"""Remarks on players that their budgets do not state."""
+SLOW = {"level:9": 15.0, "perfect": 6.0, "random": 6.0, "mcts:1000": 6.0, "level:2": 4.0, "level:10": 60.0}
+"""Seconds that judging these takes on Connect Four, about."""
+
+
+@dataclass(frozen=True)
+class Training:
+    """A learner to be trained.
+
+    Attributes:
+        algorithm: its name in `tictac_agents.AGENTS`.
+        preset: the preset that its settings begin with; "" for none.
+        settings: of the learner; None for a planner, which has those of its preset.
+        seed: makes the training reproducible.
+        points: of its learning curve, about.
+    """
+
+    algorithm: str
+    preset: str
+    settings: Any
+    seed: int
+    points: int
+
+    @property
+    def kind(self) -> str:
+        """The kind of training (`tictac_agents.Agent.kind`)."""
+        return AGENTS[self.algorithm].kind
+
+    @property
+    def file(self) -> str:
+        """The name of its file, which the settings tell."""
+        kept = None if self.settings is None else self.settings.to_dict()
+        about = {"settings": kept, "preset": self.preset, "points": self.points, "version": tictac_env.__version__}
+        digest = hashlib.sha256(key_of(json.loads(json.dumps(about))).encode()).hexdigest()[:10]
+        return f"{self.algorithm}-{self.seed}-{digest}.{'zip' if self.kind == 'network' else 'npz'}"
+
+    @property
+    def command(self) -> str:
+        """The command that trains the same learner."""
+        if self.settings is None:
+            made = f"{self.algorithm}.preset({self.preset!r}).learn().save('{self.algorithm}.npz')"
+            return f'python -c "from tictac_agents import {self.algorithm}; {made}"'
+        game, options = self.settings.game, [f"--preset {self.preset}"] if self.preset else []
+        base = presets(self.algorithm)[self.preset] if self.preset else usual(self.algorithm, game)
+        for one in fields(self.settings):
+            value = getattr(self.settings, one.name)
+            if one.name == "game" or value != getattr(base, one.name):
+                options.append(f"{option(one.name)} {'none' if value is None else value}")
+        if self.kind == "network" and self.settings.is_small:
+            options.append(f"--stop-when-proven --eval-freq {self.every(self.settings.total_timesteps)}")
+        return " ".join(["tictac train", self.algorithm, *options, f"--seed {self.seed}"])
+
+    def every(self, total: int) -> int:
+        """The games or steps of a run between two points of its curve."""
+        return max(1, total // self.points)
+
+    def sentence(self, games: int | None, steps: int | None) -> str:
+        """The training in one sentence, with the games or steps that it took."""
+        about = AGENTS[self.algorithm].help
+        about = about[0].upper() + about[1:]
+        if self.settings is None:
+            return f"{about}: the whole game against random play, swept until no value changes."
+        length = f"{games:,} games" if games else f"{steps:,} steps"
+        opponent = getattr(self.settings, "opponent", None)
+        return f"{about}: {length} against {'itself' if opponent is None else opponent}."
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """A player of the main job.
+
+    Attributes:
+        name: in tables.
+        source: what `load_player` makes it of; of a learner the path of its file.
+        training: what makes that file; None for all others.
+        yours: whether it was entered by the user, beside the cast.
+        seconds: what training and judging it takes, about.
+    """
+
+    name: str
+    source: str
+    training: Training | None = None
+    yours: bool = False
+    seconds: float = 1.0
+
+
+def cast(
+    names: Sequence[str], game: str, folder: str, scale: Scale, seed: int, yours: Mapping[str, str]
+) -> list[Contestant]:
+    """The players of a game.
+
+    Args:
+        names: of learners (see `LEARNERS`), or whatever `load_player` accepts as a string.
+        game: the game's name.
+        folder: where the files of trained learners are.
+        scale: the amount of work.
+        seed: of the first training of each learner.
+        yours: the user's own players by their names.
+
+    Raises:
+        ValueError: a player does not play, or two have the same name.
+        FileNotFoundError: a player's file is not there.
+    """
+    found: list[Contestant] = []
+    for name in names:
+        if name in LEARNERS.get(game, {}):
+            learner = LEARNERS[game][name]
+            for number in range(seed, seed + scale.seeds):
+                label = name if scale.seeds == 1 else f"{name}, seed {number}"
+                training = _training(learner, game, number, scale)
+                seconds = learner.seconds * scale.shorter + 1
+                found.append(Contestant(label, f"{folder}/{training.file}", training, seconds=seconds))
+        else:
+            player = load_player(name, game)
+            label = player.name if player.kind == "file" else name
+            found.append(Contestant(label, name, seconds=SLOW.get(name, 1.0) if game == "ConnectFour-v0" else 1.0))
+    found += [Contestant(name, source, yours=True) for name, source in yours.items()]
+    labels = [one.name for one in found]
+    if twice := sorted({label for label in labels if labels.count(label) > 1}):
+        raise ValueError(f"two players of {game} are named {twice[0]!r}; name yours, as in mine={twice[0]}")
+    return found
+
+
+def _training(learner: Learner, game: str, seed: int, scale: Scale) -> Training:
+    settings = None
+    if AGENTS[learner.algorithm].kind != "planner":
+        settings = presets(learner.algorithm)[learner.preset] if learner.preset else usual(learner.algorithm, game)
+        settings = settings.changed(game=game, **learner.changes)
+        length = length_of(settings)
+        if scale.shorter != 1:
+            whole = getattr(settings, length) or new_agent(learner.algorithm, settings, seed).run_games
+            settings = settings.changed(**{length: max(1, round(scale.shorter * whole))})
+    return Training(learner.algorithm, learner.preset, settings, seed, scale.points)
+
+
+def length_of(settings: Any) -> str:
+    """The setting that has the length of a run."""
+    return next(name for name in ("total_episodes", "total_games", "total_timesteps") if hasattr(settings, name))
+
+
+def without_networks(names: Sequence[str]) -> list[str]:
+    """The names of those that need no torch."""
+    return [name for name in names if name not in NEEDING_TORCH and not name.endswith(".zip")]
+
+
+def most_positions(policy: Policy, game: Game, scale: Scale) -> int:
+    """The number of positions that are followed for a player's exact result."""
+    few = policy.budget.startswith("no search") and not gives_probabilities(policy, game)
+    return scale.fixed_positions if few else scale.max_positions
+
+
+def one_move_rule(player: Player, game: Game) -> str:
+    """The rule by which a player wins at once or stops such a win: "on", "in rollouts", "off" or "not stated"."""
+    budget = player.budget
+    if player.agent == "Level":
+        setting = level_settings(game)[int(player.name.partition(":")[2]) - 1]
+        budget = load_player(setting.policy, game).budget
+    if "one-move rule in rollouts" in budget:
+        return "in rollouts"
+    if budget == "not stated" and player.kind != "name":
+        return "not stated"
+    return "on" if "one-move rule" in budget else "off"
+
+
+def scale_of(game: str, full: bool, **changes: Any) -> Scale:
+    """The amount of work on a game: the quick setting or the full one, with those `changes` that are not None."""
+    given = {name: value for name, value in changes.items() if value is not None}
+    known = FULLY if full else QUICKLY
+    return replace(known.get(game, known["ConnectFour-v0"]), **given)

@@ -1,0 +1,528 @@
+"""The page of the main job: one HTML file that shows a record, and needs no other file.
+
+`page.html` is its frame, `page.css` its style, and `page.js` steps through the boards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from html import escape
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from tictac_apps.bench.charts import (
+    Point,
+    board_of,
+    board_parts,
+    curve,
+    given_away_at,
+    percent,
+    phases,
+    rating_axis,
+    rating_scale,
+    scatter,
+    whisker,
+)
+from tictac_apps.bench.results import PHASES, measured, rating_text, shares_text
+from tictac_env.arena.verdicts import BASES
+from tictac_env.checks import SEATS
+
+SCHEMA = 2
+BAND = 0.95
+"""The share of games won against random play from which the scatter is shaded."""
+SHARES_KEY = '<p class="key"><i class="w"></i>won <i class="d"></i>drawn <i class="l"></i>lost</p>'
+FORFEITS = 50
+"""Number of forfeits listed."""
+Record = Mapping[str, Any]
+
+
+def page(content: Record) -> str:
+    """The page that shows a record.
+
+    Args:
+        content: of results.json, as `results.schema.json` describes it.
+
+    Returns:
+        An HTML document with its style and script, which loads nothing.
+
+    Raises:
+        ValueError: the record is of another schema than 2, or a stone of a losing line lies outside its board.
+    """
+    if content.get("schema") != SCHEMA:
+        raise ValueError(f"the record is of schema {content.get('schema')!r}; the page shows schema {SCHEMA}")
+    records = content["games"]
+    titles = " and ".join(record["title"] for record in records)
+    players, games = (sum(map(count, records)) for count in (lambda one: len(one["agents"]), lambda one: one["games"]))
+    links = "".join(f'<a href="#game-{number}">{escape(one["title"])}</a>' for number, one in enumerate(records, 1))
+    lead = (
+        f"{_count(players, 'player')} met in {_count(games, 'game')}. Each was also judged by the exact value of every "
+        f"move, so that the page says not only who wins, but who can be beaten, and how."
+    )
+    here = Path(__file__)
+    return Template(here.with_suffix(".html").read_text(encoding="utf-8")).substitute(
+        title=escape(f"{titles}: who plays best, and can it be beaten?"),
+        heading=escape(titles),
+        lead=escape(lead),
+        links=links,
+        style=here.with_suffix(".css").read_text(encoding="utf-8"),
+        script=here.with_suffix(".js").read_text(encoding="utf-8"),
+        games="\n".join(_game(record, f"g{number}", number, content) for number, record in enumerate(records, 1)),
+        machine=_machine(content),
+    )
+
+
+def _game(record: Record, key: str, number: int, content: Record) -> str:
+    """All about one game; `key` begins the ids of its parts."""
+    plies = content["settings"]["opening_plies"]
+    parts = [_first_screen(record, key), _ratings(record, plies), _random_beside_truth(record), _lines(record, key)]
+    parts += [_mistakes(record), _learning(record), _cross_table(record), _players(record), _figures(record)]
+    parts.append(_forfeits(record))
+    title = f"<h2>{escape(record['title'])}</h2>"
+    return f'<article id="game-{number}">{board_parts(key, record["board"])}{title}{"".join(parts)}</article>'
+
+
+def _first_screen(record: Record, key: str) -> str:
+    """The answers that a newcomer looks for, and the board of a lost game."""
+    best = record["agents"][0]
+    learner = next((agent for agent in record["agents"] if agent["training"]), best)
+    if learner is best and best["training"]:
+        answers = [_answer("Best player, and best learner", _name(best), _learner_sentence(best, record))]
+    else:
+        answers = [_answer("Best player", _name(best), _rating_sentence(best, record))]
+        if learner is not best:
+            answers.append(_answer("Best learner", _name(learner), _learner_sentence(learner, record)))
+    answers.append(_answer("Is it beatable?", *_beatable(best, record)))
+    answers.append(_answer("How do we know?", *_evidence(best, record)))
+    answers += [
+        _answer("Yours", _name(agent), f"{_place(agent, record)} of {len(record['agents'])}. {_seats_sentence(agent)}")
+        for agent in record["agents"]
+        if agent["role"] == "yours"
+    ]
+    return f'<section class="first"><dl>{"".join(answers)}</dl>{_picture(record, key)}</section>'
+
+
+def _answer(question: str, answer: str, why: str) -> str:
+    """A question with its answer (HTML), and a sentence (text)."""
+    return f"<div><dt>{escape(question)}</dt><dd><strong>{answer}</strong><p>{escape(why)}</p></dd></div>"
+
+
+def _rating_sentence(agent: Record, record: Record) -> str:
+    low = agent["rating"]["low"]
+    near = [one for one in record["agents"] if one is not agent and low is not None and _reaches(one["rating"], low)]
+    others = {0: "No other's interval overlaps.", 1: f"The interval of {near[0]['name']} overlaps." if near else ""}
+    overlap = others.get(len(near), f"The intervals of {len(near)} others overlap.")
+    scored = f"It scores {percent(agent['rating']['score'], 0)} of the points against all others."
+    return f"Elo {rating_text(agent['rating'])}. {scored} {overlap}"
+
+
+def _reaches(rating: Record, elo: float) -> bool:
+    """True if a rating's interval goes up to an Elo number."""
+    high: float | None = rating["high"]
+    return rating["unbounded"] != "below" and (high is None or high >= elo)
+
+
+def _learner_sentence(agent: Record, record: Record) -> str:
+    place = _place(agent, record)
+    told = f"{agent['training']['sentence']} {place} of {len(record['agents'])} by rating."
+    return told if place == "1st" else f"{told} {_seats_sentence(agent)}"
+
+
+def _beatable(agent: Record, record: Record) -> tuple[str, str]:
+    """The answer to "Is it beatable?" for the best player, as HTML, and its reason, as text."""
+    if agent["failure"] or not agent["verdict"]:
+        return "Unknown", _seats_sentence(agent)
+    seats = {seat: _infallible(agent, seat) for seat in SEATS}
+    beaten = [seat for seat, safe in seats.items() if safe is False]
+    if len(beaten) == 2:
+        said = "Yes, from both seats"
+    elif beaten:
+        said = f"Yes, {'but only ' if any(seats.values()) else ''}as {beaten[0]}"
+    else:
+        said = "No: nothing beats it" if all(seats.values()) else "Nobody has beaten it"
+    forced = " Everybody loses that seat to perfect play: the first player can force a win."
+    return said, _seats_sentence(agent) + (forced if beaten == ["second"] and _first_wins(record) else "")
+
+
+def _first_wins(record: Record) -> bool:
+    """True if a player wins every game as first against perfect play: the first player can force a win."""
+    exact = [agent["verdict"]["as first"] for agent in record["agents"] if agent["verdict"]]
+    return any((told.get("v perfect") or [0])[0] > 0.9999 and not told.get("intervals") for told in exact)
+
+
+def _infallible(agent: Record, seat: str) -> bool | None:
+    """True if a player never loses in a seat, None if that is not known."""
+    found: bool | None = agent["verdict"][f"as {seat}"].get("infallible") if agent["verdict"] else None
+    return found
+
+
+def _seats_sentence(agent: Record) -> str:
+    """The truth of a player in both seats."""
+    if agent["failure"]:
+        return f"It could not be judged: {agent['failure']}."
+    if not agent["verdict"]:
+        return "It was not judged."
+    found = {seat: _seat_words(agent, seat) for seat in SEATS}
+    draws = f" It {BASES['draws its moves']}." if agent["verdict"]["basis"] == "draws its moves" else ""
+    if found["first"] == found["second"]:
+        return f"In both seats it {found['first']}.{draws}"
+    return f"As first it {found['first']}; as second it {found['second']}.{draws}"
+
+
+def _seat_words(agent: Record, seat: str) -> str:
+    """The truth of a player in a seat, as the end of a sentence: "loses in 7 plies"."""
+    told, found = (agent["verdict"] or {}).get(f"as {seat}", {}), agent["losing"][seat]
+    if told.get("infallible"):
+        return "cannot be beaten"
+    if found:
+        return f"loses in {'' if found['shortest'] else 'at most '}{len(found['cells'])} plies"
+    if told.get("infallible") is False:
+        return "can be beaten"
+    won = (told.get("v perfect") or [0.0])[0]
+    return f"wins {percent(won, 0)} of games against perfect play" if won else "is not known to lose"
+
+
+def _evidence(agent: Record, record: Record) -> tuple[str, str]:
+    """The kind of evidence, as HTML, and what was done, as text."""
+    method = agent["verdict"]["method"] if agent["verdict"] else ""
+    said, proof = {
+        "every reply walked": (
+            "Every reply was walked",
+            "Each of its games is known, whatever the opponent does: this is a proof. ",
+        ),
+        "all games followed": ("Every game was followed", "All its games against perfect play are known. "),
+        "": ("By games only", ""),
+    }.get(method, ("Games were sampled", f"Its games against perfect play: {method}. "))
+    return said, (
+        f"{proof}Moves were checked on {_count(record['suite']['positions'], 'position')} of known value, and "
+        f"{_count(record['games'], 'game')} played between all players."
+    )
+
+
+def _picture(record: Record, key: str) -> str:
+    """The board of the best player's lost game, else of the next player's that has one."""
+    for agent in record["agents"]:
+        for seat in SEATS:
+            if agent["losing"][seat]:
+                place = _place(agent, record).lower()
+                heading = f"<b>{_name(agent)}</b>, {place} by rating, as {seat} {escape(_seat_words(agent, seat))}"
+                return f'<div class="picture">{_stepper(agent, seat, record, key, heading)}</div>'
+    empty = board_of(key, record["board"], "The empty board", None)
+    return f'<div class="picture"><figure>{empty}<figcaption>No lost game is known.</figcaption></figure></div>'
+
+
+def _stepper(agent: Record, seat: str, record: Record, key: str, heading: str) -> str:
+    """A lost game as a board, to which the script adds the controls; `heading` is HTML."""
+    found = agent["losing"][seat]
+    note, wrong = found["given_away"], given_away_at(found)
+    told = f"{agent['name']} loses as {seat}: {found['moves']}" + (f"; {note}" if note else "")
+    data = f' data-mistake="{wrong}" data-note="{escape(note)}"' if wrong else ""
+    board = board_of(key, record["board"], told, found)
+    return f'<figure class="line"{data}><figcaption>{heading}</figcaption>{board}</figure>'
+
+
+def _ratings(record: Record, plies: int) -> str:
+    resampled, scale = record["resampled"], rating_scale(record["agents"])
+    rows = [
+        f'<div class="row">{_name(agent)}{whisker(agent["rating"], scale)}'
+        f'<span class="value">{escape(rating_text(agent["rating"], agent["name"] == record["anchor"]))}</span></div>'
+        for agent in record["agents"]
+    ]
+    first, draws = record["first_advantage"], record["draws_between_equals"]
+    what = (
+        f"Elo from {_count(record['games'], 'game')} between all pairs, from {_count(record['openings'], 'opening')} "
+        f"of {plies} plies and from both seats; {record['anchor']} = 0. A line is the 95 % interval, from resampling "
+        f"{resampled['number']} {resampled['what']}; an arrow means that the games set no bound."
+    )
+    note = f"To play first is worth {_interval(first, 1, ' Elo')}. Equals draw {_interval(draws, 100, ' %')} of games."
+    rows.append(f'<div class="row"><span></span>{rating_axis(scale)}</div>')
+    chart = f'<div class="ratings" style="--steps: {len(scale.ticks()) - 1}">{"".join(rows)}</div>'
+    return _section("Ratings", what, chart, f'<p class="soft">{escape(note)}</p>')
+
+
+def _interval(found: Record, scale: float, unit: str) -> str:
+    """An estimate with its 95 % interval."""
+    value, low, high = (
+        "no bound" if found[end] is None else f"{scale * found[end]:.0f}" for end in ("value", "low", "high")
+    )
+    return f"{value}{unit} ({low} to {high})"
+
+
+class _Truth:
+    """The measure of truth of a game: exploitability if every reply was walked, else mistakes on the suite."""
+
+    def __init__(self, record: Record) -> None:
+        self.exact = any("exploitability" in (agent["verdict"] or {}) for agent in record["agents"])
+        self.name = "exploitability" if self.exact else "mistakes"
+        self.words = "exploitability" if self.exact else "share of mistakes"
+
+    def of(self, agent: Record) -> float | None:
+        """The value for a player; None if it is not known."""
+        found: float | None
+        found = (agent["verdict"] or {}).get("exploitability") if self.exact else measured(agent, "mistakes")
+        return found
+
+    def text(self, value: float) -> str:
+        """A value, as people read it."""
+        return f"{value:.3g}" if self.exact else percent(value)
+
+
+def _random_beside_truth(record: Record) -> str:
+    truth = _Truth(record)
+    points = []
+    for agent in record["agents"]:
+        value = truth.of(agent)
+        if agent["v_random"] and value is not None:
+            rate = sum(agent["v_random"][seat][0] for seat in SEATS) / 2
+            points.append(Point(agent["name"], rate, value, agent["role"] == "yours"))
+    if not points:
+        return ""
+    best = [point.y for point in points if point.x >= BAND]
+    sampled = any(agent["v_random"] and not agent["v_random"]["exact"] for agent in record["agents"])
+    what = f"Games{' (sampled)' * sampled} won against random play, the mean of both seats, beside the truth. "
+    if len(best) > 1:
+        what += (
+            f"{len(best)} players win at least {percent(BAND, 0)} against random play: their {truth.words} goes from "
+            f"{truth.text(min(best))} to {truth.text(max(best))}. "
+        )
+    for better in sorted(points, key=lambda point: (point.y, point.x)):
+        fooled = [point for point in points if point.x > better.x + 0.001 and point.y > better.y]
+        if fooled:
+            worse = max(fooled, key=lambda point: (point.y, point.x))
+            what += (
+                f"{worse.name} wins {percent(worse.x)} and {better.name} {percent(better.x)}; yet the {truth.words} of "
+                f"{worse.name} is {truth.text(worse.y)}, and {truth.text(better.y)} of {better.name}."
+            )
+            break
+    up = "Exploitability: what the best replies gain" if truth.exact else f"Mistakes on {record['suite']['name']}"
+    titles = "Games won against random play", up
+    chart = scatter(points, f"{titles[0]}, and {up.lower()}", *titles, not truth.exact, BAND)
+    return _section(f"{percent(BAND, 0)} against random play says nothing", what, chart)
+
+
+def _lines(record: Record, key: str) -> str:
+    """The lost games of every player."""
+    counted = "Columns are" if record["board"]["gravity"] else "Cells are counted row by row,"
+    what = (
+        "Each board ends a game that the player loses. Step through it by the buttons, the slider or the arrow keys. A "
+        f"dashed ring marks the move that gave the game away. {counted} numbered from 1."
+    )
+    agents = record["agents"]
+    boards = "".join(
+        _stepper(agent, seat, record, key, f"<b>{_name(agent)}</b> as {seat} {escape(_seat_words(agent, seat))}")
+        for agent in agents
+        for seat in SEATS
+        if agent["losing"][seat]
+    )
+    safe = {seat: [agent for agent in agents if _infallible(agent, seat)] for seat in SEATS}
+    both = [agent for agent in agents if all(agent in safe[seat] for seat in SEATS)]
+    notes = [("Nothing beats", both)]
+    notes += [(f"As {seat} nothing beats", [one for one in safe[seat] if one not in both]) for seat in SEATS]
+    shown = [agent for agent in agents if any(agent["losing"].values())]
+    notes.append(("No lost game is known of", [one for one in agents if one not in shown and one not in both]))
+    told = "".join(f"<p>{words} {_names(found)}.</p>" for words, found in notes if found)
+    return _section("The games that they lose", what, told, f'<div class="lines">{boards}</div>')
+
+
+def _names(agents: Sequence[Record]) -> str:
+    """Names in a row, the last after "and"."""
+    names = [_name(agent) for agent in agents]
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+
+
+def _mistakes(record: Record) -> str:
+    suite = record["suite"]
+    shown = [agent for agent in record["agents"] if agent["measures"]]
+    if not shown:
+        return ""
+    what = (
+        f"Moves that give away a win or a draw, on {_count(suite['positions'], 'position')} of {suite['name']}, with "
+        "95 % intervals. A dashed line shows random play."
+    )
+    found = [
+        one for agent in shown for one in agent["measures"] if one["name"] == "mistakes" and one["among"] in PHASES
+    ]
+    highest = max(filter(None, (one[end] for one in found for end in ("high", "random"))), default=1.0)
+    cards = (f'<div class="card"><h4>{_name(agent)}</h4>{phases(agent, highest)}</div>' for agent in shown)
+    return _section("Mistakes by phase of the game", what, f'<div class="small">{"".join(cards)}</div>')
+
+
+def _learning(record: Record) -> str:
+    learners = [agent for agent in record["agents"] if agent["training"] and agent["training"]["curve"]]
+    if not learners:
+        return ""
+    truth = _Truth(record)
+    points = [point for agent in learners for point in agent["training"]["curve"]]
+    highest = max((point[truth.name] or 0 for point in points), default=0) or 1.0
+    exact = "" if all(point["v_perfect"] is None or point["v_perfect"]["exact"] for point in points) else " (sampled)"
+    above = {
+        "exploitability": "exact exploitability, what the best replies gain: at 0 nothing beats the player",
+        "mistakes": f"the share of moves on {record['suite']['name']} that give away a win or a draw",
+    }[truth.name]
+    what = f"Above, {above}. Below, results against perfect play{exact}."
+    cards = "".join(
+        f'<div class="card"><h4>{_name(agent)}</h4>{curve(agent, truth.name, highest)}</div>' for agent in learners
+    )
+    return _section("Learning curves", what, SHARES_KEY, f'<div class="curves">{cards}</div>')
+
+
+def _cross_table(record: Record) -> str:
+    what = (
+        "The score of the row's player against the column's in per cent; under it the games won/drawn/lost as first "
+        "player, then as second."
+    )
+    found = {(pair["player"], pair["opponent"]): pair for pair in record["pairs"]}
+    agents = record["agents"]
+    head = "".join(f'<th scope="col"><span>{_name(agent)}</span></th>' for agent in agents)
+    rows = []
+    for one in agents:
+        cells = [_score_cell(found.get((one["name"], two["name"]))) for two in agents]
+        rows.append(f'<tr><th scope="row">{_name(one)}</th>{"".join(cells)}</tr>')
+    return _section("Cross table", what, _table("cross", f"<td></td>{head}", rows))
+
+
+def _score_cell(pair: Record | None) -> str:
+    if pair is None:
+        return "<td></td>"
+    seats = "<br>".join("/".join(map(str, pair[f"as_{seat}"])) for seat in SEATS)
+    kind, shade = "won" if pair["score"] >= 0.5 else "lost", round(200 * abs(pair["score"] - 0.5))
+    return f'<td style="--{kind}:{shade}%"><b>{100 * pair["score"]:.0f}</b>{seats}</td>'
+
+
+def _players(record: Record) -> str:
+    """The learners with their training in one sentence and its command, and the other players in a list."""
+    cards, rows = "", ""
+    for agent in record["agents"]:
+        training = agent["training"]
+        search = f"Search: {agent['budget']}. One-move rule: {agent['one_move_rule']}."
+        if training:
+            told = f"{training['cpu_seconds']:.3g} CPU-seconds. {search} {agent['note']}"
+            cards += (
+                f'<div class="card"><h4>{_name(agent)}</h4><p>{escape(training["sentence"])}</p>'
+                f'<pre><code>{escape(training["command"])}</code></pre><p class="soft">{escape(told)}</p></div>'
+            )
+        else:
+            rows += f"<div><dt>{_name(agent)}</dt><dd>{escape(agent['note'])} <span>{escape(search)}</span></dd></div>"
+    what = "A command trains the learner again, with the same result. The other players were not trained in this run."
+    shown = f'<div class="players">{cards}</div>' if cards else ""
+    return _section("How each was trained", what, shown, f'<dl class="others">{rows}</dl>' if rows else "")
+
+
+def _figures(record: Record) -> str:
+    """All figures in one table, which opens on a click."""
+    truth = _Truth(record)
+    columns: list[tuple[str, Callable[[Record], str]]] = [
+        ("Elo (95 %)", lambda agent: rating_text(agent["rating"], agent["name"] == record["anchor"])),
+        ("score", lambda agent: percent(agent["rating"]["score"])),
+        ("games", lambda agent: f"{agent['rating']['games']:,}"),
+        ("forfeits", lambda agent: str(agent["rating"]["forfeits"])),
+    ]
+    if truth.exact:
+        columns.append(("exploitability", lambda agent: "" if truth.of(agent) is None else f"{truth.of(agent):.4f}"))
+    for seat in SEATS:
+        columns.append((f"as {seat} v perfect, W/D/L %", partial(_against_perfect, seat=seat)))
+        columns.append((f"as {seat} v random, W/D/L %", partial(_against_random, seat=seat)))
+    for among, title in (("all", "mistakes"), ("critical", "critical mistakes")):
+        columns.append((title, partial(_mistakes_among, among=among)))
+    columns += [
+        ("perfect moves", lambda agent: percent(measured(agent, "perfect"))),
+        ("regret", lambda agent: _optional(measured(agent, "regret"), ".3f")),
+        ("judged, CPU-s", lambda agent: _optional(agent["seconds"]["judge"], ".1f")),
+        ("ms a move", lambda agent: _optional(agent["seconds"]["move"], ".3g", 1000)),
+    ]
+    rows = [
+        f'<tr><th scope="row">{_name(agent)}</th>'
+        + "".join(f"<td>{escape(show(agent))}</td>" for _, show in columns)
+        + "</tr>"
+        for agent in record["agents"]
+    ]
+    head = "<td></td>" + "".join(f'<th scope="col">{escape(title)}</th>' for title, _ in columns)
+    what = (
+        "On critical positions only one move keeps the value. Regret is the value given away a move (win 1, draw 0, "
+        "loss -1). Perfect moves also win soonest or resist longest. Times are CPU-seconds; of a move, wall-clock."
+    )
+    return f'<details><summary>All figures</summary><p class="soft">{what}</p>{_table("figures", head, rows)}</details>'
+
+
+def _mistakes_among(agent: Record, among: str) -> str:
+    return percent(measured(agent, "mistakes", among))
+
+
+def _against_perfect(agent: Record, seat: str) -> str:
+    told = (agent["verdict"] or {}).get(f"as {seat}", {})
+    shares = told.get("v perfect") or told.get("v best")
+    return (shares_text(shares) if shares else "") + (" sampled" if told.get("intervals") else "")
+
+
+def _against_random(agent: Record, seat: str) -> str:
+    found = agent["v_random"]
+    return "" if not found else shares_text(found[seat]) + ("" if found["exact"] else " sampled")
+
+
+def _optional(value: float | None, form: str, scale: float = 1) -> str:
+    return "" if value is None else format(scale * value, form)
+
+
+def _forfeits(record: Record) -> str:
+    found = record["forfeits"]
+    if not found:
+        return ""
+    rows = [
+        f'<tr><th scope="row">{escape(one["player"])}</th><td>{escape(one["moves"])}</td>'
+        f"<td>{escape(one['reason'])}</td></tr>"
+        for one in found[:FORFEITS]
+    ]
+    head = "".join(f'<th scope="col">{name}</th>' for name in ("player", "moves", "why"))
+    first = f"; the first {FORFEITS}" if len(found) > FORFEITS else ""
+    what = f"{_count(len(found), 'game')} lost by an illegal move, an error or the clock{first}."
+    return _section("Forfeits", what, _table("forfeits", head, rows))
+
+
+def _machine(content: Record) -> str:
+    """When, on what and for how long the job ran."""
+    machine, seconds, settings = content["machine"], content["seconds"], content["settings"]
+    packages = ", ".join(f"{name} {number}" for name, number in machine["packages"].items())
+    spent = ", ".join(f"{name} {time:.1f} s" for name, time in seconds.items() if time is not None and name != "total")
+    lines = (
+        f"{machine['date']}: the {settings['setting']} setting, seed {settings['seed']}, at most "
+        f"{settings['time_limit']:g} seconds a move.",
+        f"{machine['processor']}, {machine['cores']} cores, {machine['system']}, Python {machine['python']}; "
+        f"{packages}.",
+        f"{seconds['total']:.0f} seconds of wall-clock in all. Its parts: {spent}; compile, train and judge are "
+        "CPU-seconds of all processes, which overlap.",
+    )
+    return "".join(f"<p>{escape(words)}</p>" for words in lines)
+
+
+def _section(title: str, what: str, *content: str) -> str:
+    """A part of the page: its title, what it shows (text), and the content (HTML)."""
+    return f'<section><h3>{escape(title)}</h3><p class="lead">{escape(what)}</p>{"".join(content)}</section>'
+
+
+def _table(kind: str, head: str, rows: Iterable[str]) -> str:
+    """A table that scrolls by itself if it is wider than the screen."""
+    body = "\n".join(rows)
+    return (
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{kind}"><table class="{kind}"><thead><tr>{head}'
+        f"</tr></thead><tbody>{body}</tbody></table></div>"
+    )
+
+
+def _name(agent: Record) -> str:
+    """A player's name as HTML; players of the reader's are marked."""
+    if agent["role"] != "yours":
+        return f'<span class="name">{escape(agent["name"])}</span>'
+    return f'<span class="name yours">{escape(agent["name"])} <small>yours</small></span>'
+
+
+def _place(agent: Record, record: Record) -> str:
+    """The place of a player by rating, as in "3rd"."""
+    place = 1 + next(number for number, one in enumerate(record["agents"]) if one is agent)
+    end = "th" if place % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(place % 10, "th")
+    return f"{place}{end}"
+
+
+def _count(number: int, noun: str) -> str:
+    """A number of things, as in "3,640 games"."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

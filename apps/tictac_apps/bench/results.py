@@ -1,0 +1,301 @@
+"""The record of the main job, results.json and results.csv, and its tables on the terminal.
+
+`results.schema.json` is the format of results.json.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tictac_apps.bench.cast import NOTES, TITLES, Contestant
+from tictac_apps.bench.records import Row
+from tictac_env.arena import Estimate, MatchResult, Ratings, Tournament
+from tictac_env.arena.verdicts import BASES
+from tictac_env.checks import SEATS
+from tictac_env.games import Game, game_name, get_game
+from tictac_env.position import Position, parse_moves
+from tictac_env.render.text import render_game_text
+from tictac_env.storage import csv_of
+
+SCHEMA = Path(__file__).with_name("results.schema.json")
+UNRATED = dict.fromkeys(("elo", "low", "high")) | {"unbounded": "", "score": 0.0}
+UNRATED |= dict.fromkeys(("games", "distinct_games", "forfeits"), 0)
+"""The rating of a player that did not play."""
+NO_SUITE = {"name": "", "sha256": "", "positions": 0}
+PHASES = ("opening", "middle", "end")
+Record = Mapping[str, Any]
+
+
+def game_record(
+    tournament: Tournament,
+    ratings: Ratings,
+    contestants: Sequence[Contestant],
+    judged: Mapping[str, Record],
+    out: Mapping[str, str],
+) -> dict[str, Any]:
+    """The record of a game's players, best first.
+
+    Args:
+        tournament: the games.
+        ratings: of the players that played.
+        contestants: all players.
+        judged: for each player's name how it was trained and judged (`run.prepare`).
+        out: the reasons for which players did not play.
+    """
+    rated = {row.pop("player"): row for row in ratings.table()}
+    seconds = _seconds_a_move(tournament)
+    of = {one.name: one for one in contestants}
+    agents = []
+    for name in [*ratings.names, *out]:
+        found, audit = judged[name], judged[name]["audit"] or {}
+        who = found["player"]
+        shown = {
+            "name": name,
+            "role": "yours" if of[name].yours else "cast",
+            "note": NOTES.get(name, "") if of[name].training is None else "",
+            **{key: who[key] for key in ("kind", "agent", "settings", "checkpoint_sha256", "budget")},
+            "one_move_rule": found["one_move_rule"],
+            "training": found["training"],
+            "rating": rated.get(name, UNRATED),
+            "failure": out.get(name, found["failure"]),
+            "verdict": audit.get("verdict"),
+            "measures": audit.get("measures", []),
+            "v_random": found["v_random"],
+            "losing": _losing(tournament.game, audit.get("verdict")),
+            "seconds": {key: found["seconds"][key] for key in ("train", "judge")} | {"move": seconds.get(name)},
+        }
+        agents.append(shown)
+    suites = [one["audit"]["suite"] for one in judged.values() if one["audit"] and one["audit"]["suite"]]
+    game = game_name(tournament.game) or repr(tournament.game)
+    return {
+        "game": game,
+        "title": TITLES.get(game, game),
+        "board": _board(tournament.game),
+        "games": len(tournament.games),
+        "distinct_games": sum(len(moves) for moves in _moves_by_pair(tournament).values()),
+        "openings": len({record.fixture.opening for record in tournament.games}),
+        "suite": _suite(suites[0]) if suites else NO_SUITE,
+        "anchor": ratings.anchor,
+        "first_advantage": _estimate(ratings.first_advantage),
+        "draws_between_equals": _estimate(ratings.draws),
+        "resampled": {"number": ratings.clusters, "what": ratings.resampled_by},
+        "agents": agents,
+        "pairs": _pairs(tournament, ratings),
+        "forfeits": [
+            {"player": record.forfeited_by, "moves": record.moves, "reason": record.forfeit}
+            for record in tournament.forfeits
+        ],
+    }
+
+
+def _suite(found: Record) -> dict[str, Any]:
+    name = found["name"].rpartition(" of ")[2]  # "1,500 of C4-Exact-v1" says how many, too
+    return {"name": name, "sha256": found["sha256"], "positions": found["positions"]}
+
+
+def _board(game: Game) -> dict[str, Any]:
+    return {
+        "rows": game.rows,
+        "columns": game.cols,
+        **{key: getattr(game, key, None) for key in ("connect", "gravity")},
+    }
+
+
+def _losing(game: Game, verdict: Record | None) -> dict[str, Any]:
+    """For each seat the game that beats the player, as the cells of its stones; None if none is known."""
+    found: dict[str, Any] = {}
+    for seat in SEATS:
+        told = (verdict or {}).get(f"as {seat}", {})
+        line = told.get("losing line")
+        found[seat] = None
+        if line:
+            cells, position = list[int](), Position.start(game)
+            for action in parse_moves(game, line):
+                before, position = position.to_array(), position.play(action)
+                cells += np.flatnonzero(before != position.to_array()).tolist()
+            won = () if position.outcome is None else position.outcome.cells
+            found[seat] = {
+                "moves": line,
+                "cells": cells,
+                "winning_cells": [row * game.cols + col for row, col in won],
+                "given_away": told.get("given away"),
+                "shortest": told.get("shortest", True),
+            }
+    return found
+
+
+def _seconds_a_move(tournament: Tournament) -> dict[str, float]:
+    spent: dict[str, list[float]] = {}
+    for record in tournament.games:
+        plies = len(parse_moves(tournament.game, record.moves))
+        begun = len(parse_moves(tournament.game, record.fixture.opening))
+        for seat, who in enumerate((record.fixture.first, record.fixture.second)):
+            moves = sum(ply % 2 == seat for ply in range(begun, plies))
+            found = spent.setdefault(who.name, [0.0, 0])
+            found[0], found[1] = found[0] + record.seconds[seat], found[1] + moves
+    return {name: round(seconds / moves, 6) for name, (seconds, moves) in spent.items() if moves}
+
+
+def _pairs(tournament: Tournament, ratings: Ratings) -> list[dict[str, Any]]:
+    """For each ordered pair of players how their games ended for the first of them, and what the ratings expect."""
+    found = []
+    for row in ratings.cross_table():
+        match: MatchResult = tournament.matches[row["player"], row["opponent"]]
+        seats = {"as_first": list(match.as_first), "as_second": list(match.as_second)}
+        scores = {"score": round(row["score"], 6), "expected": round(row["expected"], 6)}
+        found.append({"player": row["player"], "opponent": row["opponent"], "games": row["games"]} | seats | scores)
+    return found
+
+
+def _estimate(one: Estimate) -> dict[str, float | None]:
+    """An estimate with its interval, None where there is no bound."""
+    ends = ("value", "low", "high")
+    return {name: round(number, 6) if isfinite(number) else None for name, number in zip(ends, one, strict=True)}
+
+
+def _moves_by_pair(tournament: Tournament) -> dict[tuple[str, str], set[str]]:
+    found: dict[tuple[str, str], set[str]] = {}
+    for record in tournament.games:
+        found.setdefault((record.fixture.first.name, record.fixture.second.name), set()).add(record.moves)
+    return found
+
+
+def rating_rows(record: Record) -> list[Row]:
+    """The players of a game by their rating, for the terminal."""
+    return [
+        {
+            "": place,
+            "player": marked(agent),
+            "Elo (95 %)": rating_text(agent["rating"], record["anchor"] == agent["name"]),
+            "score %": percent(agent["rating"]["score"]),
+            "forfeits": agent["rating"]["forfeits"],
+            "search": agent["budget"],
+            "one-move rule": agent["one_move_rule"],
+            "training": training_text(agent["training"]),
+        }
+        for place, agent in enumerate(record["agents"], 1)
+    ]
+
+
+def truth_rows(record: Record) -> list[Row]:
+    """The players of a game by the exact measures, for the terminal."""
+    rows: list[Row] = []
+    for agent in record["agents"]:
+        row: dict[str, Any] = {"player": marked(agent)}
+        row |= {f"as {seat}": truth_text(agent, seat) for seat in SEATS}
+        for among in ("all", *PHASES):
+            row["mistakes %" if among == "all" else among] = percent(measured(agent, "mistakes", among))
+        rows.append(row)
+    return rows
+
+
+def own_lines(record: Record) -> Iterator[str]:
+    """All about each player of the user's, and the games that beat it, board by board, for the terminal."""
+    for place, agent in enumerate(record["agents"], 1):
+        if agent["role"] != "yours":
+            continue
+        rating = rating_text(agent["rating"], record["anchor"] == agent["name"])
+        yield f"{agent['name']} on {record['title']}: place {place} of {len(record['agents'])}, Elo {rating}"
+        if agent["failure"]:
+            yield f"  it could not be judged: {agent['failure']}"
+            continue
+        phases = ", ".join(f"{among} {percent(measured(agent, 'mistakes', among))}" for among in PHASES)
+        yield f"  mistakes: {percent(measured(agent, 'mistakes'))} % of its moves ({phases})"
+        move = agent["seconds"]["move"]
+        if agent["verdict"] and agent["verdict"]["basis"] == "draws its moves":
+            yield f"  it {BASES['draws its moves']}"
+        yield f"  judged in {agent['seconds']['judge']:.1f} CPU-s" + (f"; {1000 * move:.3g} ms a move" if move else "")
+        for seat in SEATS:
+            line = agent["losing"][seat]
+            if line is None:
+                yield f"  as {seat}: {truth_text(agent, seat)}; no game is known that it loses"
+                continue
+            why = f" ({line['given_away']})" if line["given_away"] else ""
+            yield f"  as {seat}: {truth_text(agent, seat)}; this game beats it{why}: {line['moves']}"
+            yield from (
+                f"    {row}".rstrip() for row in render_game_text(get_game(record["game"]), line["moves"]).splitlines()
+            )
+
+
+def marked(agent: Record) -> str:
+    """A player's name, with a star if it is the user's own."""
+    return f"{agent['name']} *" if agent["role"] == "yours" else str(agent["name"])
+
+
+def measured(agent: Record, name: str, among: str = "all") -> float | None:
+    """A measure of an agent, None if it was not judged by it."""
+    found = (one["value"] for one in agent["measures"] if (one["name"], one["among"]) == (name, among))
+    return next(found, None)
+
+
+def training_text(training: Record | None) -> str:
+    """The length of a training; the CPU seconds are without compiling and judging."""
+    if training is None:
+        return ""
+    lengths = (f"{training[unit]:,} {unit}" for unit in ("games", "steps") if training[unit])
+    return ", ".join([*list(lengths)[:1], f"{training['cpu_seconds']:.1f} CPU-s"])
+
+
+def truth_text(agent: Record, seat: str) -> str:
+    """The exact result of an agent in a seat, in words."""
+    if agent["verdict"] is None:
+        return str(agent["failure"] or "unknown")
+    told = agent["verdict"][f"as {seat}"]
+    if "exploitability" in agent["verdict"]:  # every reply was walked
+        if told["losing line"] is not None:
+            return f"loses {told['losing line']}"
+        return "unbeatable" if told["infallible"] else "not beaten this time"
+    sampled = " sampled" if told["intervals"] else ""
+    return f"{shares_text(told['v perfect'])}{sampled}"
+
+
+def shares_text(shares: Iterable[float], digits: int = 1) -> str:
+    """Shares won, drawn and lost, in per cent."""
+    return " / ".join(f"{100 * share:.{digits}f}" for share in shares)
+
+
+def percent(share: float | None, digits: int = 1) -> str:
+    """A share in per cent, "" for None."""
+    return "" if share is None else f"{100 * share:.{digits}f}"
+
+
+def rating_text(rating: Record, anchor: bool = False) -> str:
+    """A rating with its 95 % interval; "> 812" if nothing bounds it from above."""
+    if rating["games"] == 0:
+        return "did not play"
+    if anchor:
+        return "0"
+    low, high = ("no bound" if rating[end] is None else f"{rating[end]:.0f}" for end in ("low", "high"))
+    if rating["elo"] is not None:
+        return f"{rating['elo']:.0f} ({low} to {high})"
+    return {"above": f"> {low}", "below": f"< {high}"}.get(rating["unbounded"], "unknown")
+
+
+def as_csv(content: Record) -> str:
+    """The players of all games, a line for each: rating, exact results, mistakes by phase, training and seconds."""
+    rows = [row for record in content["games"] for row in _csv_rows(record)]
+    return csv_of(list(rows[0]), rows)
+
+
+def _csv_rows(record: Record) -> Iterator[dict[str, Any]]:
+    for place, agent in enumerate(record["agents"], 1):
+        rating, verdict, training = agent["rating"], agent["verdict"] or {}, agent["training"] or {}
+        row = {"game": record["game"], "place": place} | {key: agent[key] for key in ("name", "role", "budget")}
+        row |= {key: rating[key] for key in ("elo", "low", "high", "score", "games", "forfeits")}
+        row["exploitability"] = verdict.get("exploitability")
+        for seat in SEATS:
+            told = verdict.get(f"as {seat}", {})
+            ends = told.get("v perfect", told.get("v best", (None, None, None)))
+            row |= {
+                f"{end} as {seat} v perfect": share for end, share in zip(("won", "drawn", "lost"), ends, strict=True)
+            }
+            row[f"losing line as {seat}"] = told.get("losing line")
+        row |= {f"mistakes, {among}": measured(agent, "mistakes", among) for among in ("all", "critical", *PHASES)}
+        row |= {f"training {key}": training.get(key) for key in ("games", "steps", "cpu_seconds", "command")}
+        row |= {f"seconds, {key}": value for key, value in agent["seconds"].items()}
+        yield row | {"failure": agent["failure"]}

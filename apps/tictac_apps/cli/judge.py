@@ -1,0 +1,438 @@
+"""The commands that judge players: audit, prove, tournament and bench."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import dataclasses
+import os
+import re
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import tictac_env
+from tictac_apps.cli.arguments import (
+    add_file,
+    add_forms,
+    add_game,
+    add_number,
+    add_player,
+    add_seed,
+    add_workers,
+    as_json,
+    chosen_game,
+    chosen_workers,
+    complete_words,
+    continuing,
+    decimal,
+    game_named,
+    print_result,
+    whole_number,
+)
+from tictac_env.arena import Ratings, Tournament, prove, round_robin, sampled_openings
+from tictac_env.arena.auditing import RECORD, REPLIES, audit, save_card
+from tictac_env.arena.game_record import games_as_csv
+from tictac_env.arena.proof import CLAIMS
+from tictac_env.checks import SEATS
+from tictac_env.games import did_you_mean, game_name
+from tictac_env.games.registry import known_names
+from tictac_env.observation import OBSERVATION_TYPES
+from tictac_env.policies import game_for
+from tictac_env.policies.loading import AGENT_FILES, FORMS, PLANES_LAST, Player, Reading, load_player, settings_of
+from tictac_env.storage import check_writable, csv_of
+from tictac_env.text_players.text_policy import IN_FLIGHT, MOST_IN_FLIGHT, TextPolicy
+
+TRANSCRIPTS = Path("transcripts")
+"""The folder that keeps the answers of language models."""
+BESIDE = Path("next to the player's file")
+"""The value of --card without a folder."""
+
+
+def add_audit(parser: argparse.ArgumentParser) -> None:
+    add_player(parser, "player")
+    add_game(parser)
+    parser.add_argument(
+        "--suite",
+        metavar="NAME",
+        help="the positions in which mistakes count, by name or file (default: the game's own)",
+    )
+    told = "on large boards, search N positions for the shortest lost game; 0 skips this"
+    add_number(parser, "--replies", whole_number(), told, REPLIES)
+    parser.add_argument(
+        "--opponent",
+        action="append",
+        default=[],
+        metavar="PLAYER",
+        help="also play a match against this player; may be repeated",
+    )
+    add_number(parser, "--games", whole_number(1), "the games in each match", 100)
+    parser.add_argument("--quick", action="store_true", help="skip the exact verdict, which can take minutes")
+    reading = parser.add_argument_group("options for players that do not say how to read them")
+    reading.add_argument(
+        "--observation",
+        choices=(*OBSERVATION_TYPES, PLANES_LAST),
+        help="what a function or a network observes (default: planes, or what fits the network's input)",
+    )
+    told = "the time for one move of a program, or for up to 64 moves of a network"
+    add_number(reading, "--time-limit", decimal(), told, Reading.time_limit, "SECONDS")
+    models = parser.add_argument_group("language models")
+    told = f"the positions that it is asked about at once (default: {IN_FLIGHT} of an address)"
+    add_number(models, "--in-flight", whole_number(1, MOST_IN_FLIGHT), told)
+    models.add_argument(
+        "--no-symmetry",
+        action="store_true",
+        help="ask about all positions (4,520 of tic-tac-toe), not about one of those that are images of each other "
+        "(627)",
+    )
+    add_file(
+        models,
+        "--store",
+        folder=True,
+        default=TRANSCRIPTS,
+        help="keep its answers there, and ask nothing again that it has answered (default: %(default)s)",
+    )
+    add_seed(parser)
+    add_forms(parser)
+    add_file(
+        parser,
+        "--card",
+        folder=True,
+        nargs="?",
+        const=BESIDE,
+        help="also write README.md and verdict.json to this folder (default: next to the player's file)",
+    )
+
+
+def run_audit(options: argparse.Namespace) -> int:
+    """Measures how well a player plays, and prints a record.
+
+    The record says if the player can be beaten, and shows the game that beats it, board by board. It counts the
+    player's mistakes in solved positions, and compares them with those of random play. It can also hold matches.
+
+    The player may come from anybody: docs/audit.md shows each kind. Python files and programs run with your rights.
+    Agents' files, models and networks are only read.
+
+    A language model is asked about many positions at once. Each answer is kept in a transcript as it comes, so the same
+    command goes on where it was stopped.
+
+    Examples:
+      tictac audit rule
+      tictac audit http://localhost:8000/v1#my-model --in-flight 32
+      tictac audit q.npz --opponent minimax --opponent random
+      tictac audit ppo.zip --game TicTacToe-v0 --card
+      tictac audit mcts:1000 --game ConnectFour-v0 --json > audit.json
+      tictac audit bots.py:act --observation board
+      tictac audit submission.py --game ConnectFour-v0 --quick
+      tictac audit "program:./bot --depth 4" --game ConnectFour-v0 --time-limit 2
+    """
+    folder: Path | None = options.card
+    if folder == BESIDE:
+        if not Path(options.player).is_file():
+            raise ValueError(f"--card: {options.player!r} is no file, so say into which folder: --card FOLDER")
+        folder = Path(options.player).parent
+    if folder is not None:
+        check_writable(folder / RECORD)  # now, and not after minutes
+    with contextlib.redirect_stdout(sys.stderr):  # what a player prints is no part of the record
+        game = chosen_game(options, options.player)
+        player = load_player(options.player, game, Reading(options.observation, options.time_limit))
+        if isinstance(player.policy, TextPolicy):
+            player = _continued(player, player.policy, options)
+        elif options.in_flight or options.no_symmetry:
+            option = "--in-flight" if options.in_flight else "--no-symmetry"
+            raise ValueError(f"{option} is for language models, not for {options.player!r}")
+        kept = player.policy.transcript if isinstance(player.policy, TextPolicy) else None
+        with continuing(kept.path if kept else None, "the answers"):
+            record = audit(
+                player,
+                game,
+                options.suite,
+                options.opponent,
+                options.games,
+                exact=not options.quick,
+                seed=options.seed,
+                replies=options.replies,
+                symmetric=not options.no_symmetry,
+            )
+    text = record.to_text(shutil.get_terminal_size().columns)
+    print_result(
+        options, text, {"json": record.to_json}, _print_in_colour
+    )  # first, in case that nothing can be written
+    if folder is not None:
+        save_card(record, folder)
+    return 0
+
+
+def _continued(player: Player, policy: TextPolicy, options: argparse.Namespace) -> Player:
+    """A language model that keeps its answers in the store, and takes those that are there already from it.
+
+    Raises:
+        ValueError: the transcript is damaged.
+    """
+    if options.in_flight:
+        policy.in_flight = options.in_flight
+    name = re.sub(r"[^\w.-]+", "-", player.source.partition("://")[2] or player.source).strip("-")
+    path = options.store / f"{name}.jsonl"
+    check_writable(path)
+    policy.resume(path)
+    return dataclasses.replace(player, settings=settings_of(policy))
+
+
+def _print_in_colour(text: str) -> None:
+    """Prints a text, with its numbers coloured if this is a terminal."""
+    from rich.console import Console  # only now, so that --help is quick
+
+    Console(markup=False, emoji=False, soft_wrap=True).print(text)
+
+
+def add_prove(parser: argparse.ArgumentParser) -> None:
+    add_player(parser, "player")
+    add_game(parser)
+    parser.add_argument("--seat", choices=SEATS, default="first", help="the player's seat (default: %(default)s)")
+    parser.add_argument(
+        "--claim", choices=list(CLAIMS), default="never loses", help="the claim to prove (default: %(default)s)"
+    )
+    add_number(parser, "--refutations", whole_number(1), "stop after N games that refute the claim", 1)
+    parser.add_argument(
+        "--to-the-end", action="store_true", help="check all positions, even if N games refute the claim"
+    )
+    add_file(
+        parser,
+        "--store",
+        folder=True,
+        help="save the work and the certificate in this folder, and continue from them (default: save nothing)",
+    )
+    add_seed(parser)
+    add_workers(parser)
+    add_forms(parser)
+
+
+def run_prove(options: argparse.Namespace) -> int:
+    """Proves that a player never loses, or always wins, by playing every possible reply.
+
+    If the claim is false, the command shows games that refute it. No reply is left out: on Connect Four a strong first
+    player meets about 100 million positions, which takes minutes if the player does not search. With --store the same
+    command continues where it stopped, and the folder receives the certificate. The exit status is 1 if the claim is
+    refuted.
+
+    Examples:
+      tictac prove minimax --seat second
+      tictac prove q.npz --claim wins
+      tictac prove ntuple:proven --game ConnectFour-v0 --claim wins --store proof --workers 2
+    """
+    proof = prove(
+        options.player,
+        SEATS.index(options.seat),
+        chosen_game(options, options.player),
+        claim=options.claim,
+        refutations=options.refutations,
+        seed=options.seed,
+        folder=options.store,
+        to_the_end=options.to_the_end,
+        workers=chosen_workers(options),
+    )
+
+    def to_json() -> str:
+        plies = [ply._asdict() for ply in proof.plies]
+        return as_json({"proven": proof.proven, "holds": proof.holds, **dataclasses.asdict(proof), "plies": plies})
+
+    print_result(options, str(proof), {"json": to_json})
+    return 0 if proof.holds else 1
+
+
+STORE = "games.sqlite"
+"""The file in the folder that keeps the games."""
+
+
+def add_tournament(parser: argparse.ArgumentParser) -> None:
+    add_player(parser, "players", nargs="+", more="; NAME=PLAYER to call it NAME")
+    add_game(parser)
+    parser.add_argument(
+        "--openings",
+        type=whole_number(),
+        default=0,
+        metavar="N",
+        help="start from every position after N moves (default: 0, the empty board)",
+    )
+    add_number(parser, "--sample", whole_number(1), "start from only N of these openings, drawn by the seed")
+    told = "play N games in each pair (default: each opening from both seats, or 100 if there is only one opening)"
+    add_number(parser, "--games", whole_number(1), told)
+    add_number(parser, "--time-limit", decimal(), "the time for a move", metavar="SECONDS")
+    add_file(parser, "--store", folder=True, help=f"save the games in {STORE} in this folder, and continue from them")
+    parser.add_argument(
+        "--anchor", metavar="NAME", help="give this player the rating 0 (default: random, or the weakest player)"
+    )
+    add_seed(parser)
+    add_workers(parser)
+    add_forms(parser, csv="the ratings", csv_games="the games")
+
+
+def run_tournament(options: argparse.Namespace) -> int:
+    """Lets every player play every other one, and prints scores and ratings with 95 % intervals.
+
+    Each pair plays each opening from both seats. A player that raises an error, plays an illegal move or takes too long
+    loses that game. With --store each game is saved when it ends: the same command then continues where it stopped. If
+    you add players, openings or games, it plays only the missing games.
+
+    Examples:
+      tictac tournament random rule minimax:2 mcts:100 --openings 2
+      tictac tournament random mine=q.npz yours=bots:act --games 200
+      tictac tournament level:3 level:4 --game ConnectFour-v0 --openings 8 --sample 50 --store results
+      tictac tournament level:8 mcts:5000 --game ConnectFour-v0 --openings 2 --workers 4
+      tictac tournament level:8 mcts:5000 --game ConnectFour-v0 --store results --ray auto
+      tictac tournament random rule --csv -o ratings.csv
+    """
+    players = _by_name(options.players)
+    if options.anchor is not None and options.anchor not in players:
+        raise ValueError(f"--anchor: no player is named {options.anchor!r}; {did_you_mean(options.anchor, players)}")
+    game = chosen_game(options, *players.values())
+    openings: Any = options.openings
+    if options.sample is not None:
+        openings = sampled_openings(game, options.openings, options.sample, options.seed)
+    store = None if options.store is None else options.store / STORE
+    with continuing(store, "the games played"):
+        tournament = round_robin(
+            players,
+            game,
+            options.games,
+            options.seed,
+            progress=True,
+            openings=openings,
+            time_limit=options.time_limit,
+            store=store,
+            workers=chosen_workers(options),
+        )
+    ratings = tournament.ratings(anchor=options.anchor)
+    rows = ratings.table()
+    forms = {
+        "json": lambda: as_json(_record(tournament, ratings)),
+        "csv": lambda: csv_of(list(rows[0]), rows),
+        "csv_games": lambda: games_as_csv(tournament),
+    }
+    print_result(options, f"{tournament}\n\n{ratings}", forms)
+    return 0
+
+
+def add_bench(parser: argparse.ArgumentParser) -> None:
+    add_player(parser, "players", nargs="*", more="; NAME=PLAYER to call it NAME")
+    game = parser.add_argument(
+        "--game",
+        type=game_named,
+        action="append",
+        metavar="GAME",
+        help="may be repeated (default: the game of the players' files, or TicTacToe-v0; without players, both games)",
+    )
+    complete_words(game, "games", known_names())
+    parser.add_argument(
+        "--against",
+        nargs="+",
+        metavar="PLAYER",
+        help='play against these (learners, names, files) instead of the usual players; "usual" means the usual ones',
+    )
+    parser.add_argument("--full", action="store_true", help="more players, games, positions and seeds: an hour or more")
+    parser.add_argument("--no-deep", action="store_true", help="leave out the players that need PyTorch")
+    scale = parser.add_argument_group("the amount of work")
+    add_number(scale, "--games", whole_number(1), "the games of each pair")
+    add_number(scale, "--positions", whole_number(1), "the positions in which moves are judged")
+    add_number(scale, "--seeds", whole_number(1), "the trainings of each learner")
+    add_number(scale, "--shorter", decimal(), "the part of each training that is run, such as 0.1", metavar="PART")
+    add_number(parser, "--time-limit", decimal(), "the time for a move", 10.0, "SECONDS")
+    add_seed(parser)
+    add_workers(parser, min(2, os.cpu_count() or 1))
+    parser.add_argument("--fresh", action="store_true", help="delete earlier results and start again")
+    add_file(
+        parser,
+        "--store",
+        folder=True,
+        default=Path("build/bench"),
+        help="save the results in this folder, and continue from them (default: %(default)s)",
+    )
+    parser.add_argument("--began", type=decimal(), help=argparse.SUPPRESS)  # when `make bench` began to install
+
+
+def run_bench(options: argparse.Namespace) -> int:
+    """Trains the learners, compares all players with exact solutions, and lets them play each other.
+
+    Your players join those of the benchmark: a function, a Stable-Baselines3 model, an agent's file, an ONNX network,
+    a program, or a language model at its address (docs/audit.md shows each kind). A player that raises an error, plays
+    an illegal move or hangs harms only its own results.
+
+    The folder of --store receives report.html (a page to show to others), results.json and results.csv. The same
+    command continues where it stopped. If you add a player, only its part is new. After Ctrl-C running jobs are
+    finished; a second Ctrl-C stops them.
+
+    Examples:
+      tictac bench
+      tictac bench my_agent.py:player --game ConnectFour-v0
+      tictac bench mine=ppo.zip other=q.npz --game TicTacToe-v0
+      tictac bench "program:./bot" --game ConnectFour-v0 --against usual level:7 --time-limit 2
+      tictac bench http://localhost:8000/v1#my-model --game TicTacToe-v0 --no-deep
+    """
+    players = _by_name(options.players)
+    games = options.game
+    if not games and players:
+        games = [game_name(game_for(None, *players.values())) or "TicTacToe-v0"]
+    from tictac_apps.bench.run import bench  # what it imports, other commands need not
+
+    bench(
+        players,
+        **({"games": list(dict.fromkeys(games))} if games else {}),
+        output=options.store,
+        names=options.against,
+        full=options.full,
+        deep=not options.no_deep,
+        seed=options.seed,
+        time_limit=options.time_limit,
+        workers=chosen_workers(options),
+        fresh=options.fresh,
+        began=options.began,
+        pair_games=options.games,
+        positions=options.positions,
+        seeds=options.seeds,
+        shorter=options.shorter,
+    )
+    return 0
+
+
+def _by_name(words: Sequence[str]) -> dict[str, str]:
+    """The players that words give, by their names.
+
+    Raises:
+        ValueError: two have the same name.
+    """
+    players = dict(map(_named, words))
+    if len(players) < len(words):
+        raise ValueError(f"two players have the same name among {', '.join(words)}; give NAME=PLAYER")
+    return players
+
+
+def _named(text: str) -> tuple[str, str]:
+    """The name and the player that a word gives: "mine=q.npz"; of an agent's file the name without its suffix, and of
+    a function that without its folder.
+    """
+    name, equals, player = text.partition("=")
+    if equals and name and player and text.partition(":")[0] not in FORMS:  # "program:./bot --depth=4" has no name
+        return name, player
+    if text.endswith(tuple(AGENT_FILES)):
+        return Path(text).stem, text
+    return (Path(text).name if text.rpartition(":")[0].endswith(".py") else text), text
+
+
+def _record(tournament: Tournament, ratings: Ratings) -> dict[str, Any]:
+    return {
+        "version": tictac_env.__version__,
+        "game": tournament.games[0].fixture.game,
+        "games": len(tournament.games),
+        "anchor": ratings.anchor,
+        "ratings": ratings.table(),
+        "seats": {name: dict(zip(SEATS, map(list, tournament.seats(name)), strict=True)) for name in tournament.names},
+        "cross_table": ratings.cross_table(),
+        "first_advantage": ratings.first_advantage.to_dict(),
+        "draws": ratings.draws.to_dict(),
+        "drawing": list(tournament.drawing),
+        "forfeits": [
+            {"player": game.forfeited_by, "moves": game.moves, "why": game.forfeit} for game in tournament.forfeits
+        ],
+    }

@@ -1,0 +1,291 @@
+"""The commands that show: solve, render and info."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import platform
+import re
+import time
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, requires, version
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pettingzoo
+
+import tictac_env
+from tictac_apps.cli.arguments import (
+    add_file,
+    add_game,
+    add_json,
+    add_moves,
+    add_number,
+    as_json,
+    chosen_game,
+    decimal,
+    whole_number,
+)
+from tictac_env.compiled.kernels import CACHE_FOLDER, KEPT, VARIABLE
+from tictac_env.games import describe_game, game_name
+from tictac_env.games.registry import known_names
+from tictac_env.lazy import needing
+from tictac_env.policies import POLICIES
+from tictac_env.position import Position, format_moves
+from tictac_env.render import render_rgb, render_svg
+from tictac_env.render.text import side_name
+from tictac_env.solver import NotProven, Solver
+from tictac_env.solver.enumerate import moves_in_words, moves_to_win
+from tictac_env.storage import save_text, writing
+
+
+def add_solve(parser: argparse.ArgumentParser) -> None:
+    add_moves(parser)
+    add_game(parser, "ConnectFour-v0", of_players=False)
+    parser.add_argument("--weak", action="store_true", help="find only the winner (1, 0 or -1), which is faster")
+    add_number(parser, "--time-limit", decimal(), "stop the search after this time", metavar="SECONDS")
+    add_number(parser, "--threads", whole_number(1, 64), "search on N threads", 1)
+    add_number(parser, "--table", decimal(), "the memory of the search", 64, "MB")
+    parser.add_argument("--no-book", action="store_true", help="search, and do not use the opening book")
+    add_json(parser)
+
+
+def run_solve(options: argparse.Namespace) -> int:
+    """Prints the board, the exact score and the value of each move, the best moves and a line of best play.
+
+    W21 means that the side to move wins with its 21st move from here. L21 means that it loses to the other side's 21st
+    move, and = means a draw. The score counts from the end of the game: +1 is a win with the last stone that the side
+    to move could place, +2 a win with the stone before it, and so on. -1, -2, ... are losses, and 0 is a draw.
+
+    The game is Connect Four unless --game names another one. The exit status is 1 if a limit ends the search before the
+    score is known.
+
+    Examples:
+      tictac solve 4453
+      tictac solve 15 --game TicTacToe-v0
+      tictac solve 3 --game KInARow-v0:5x6-4 --weak
+      tictac solve 44 --json
+    """
+    began = time.monotonic()
+    position = Position.from_moves(chosen_game(options), " ".join(options.moves))
+    header = {"game": describe_game(position.game), "moves": position.to_moves()}
+    solver = Solver(position.game, options.table, options.threads, opening_book=not options.no_book)
+    if not options.json:
+        print(f"{game_name(position.game) or position.game}\n{position}", flush=True)
+    try:
+        solution = solver.solve_many([position], options.weak, time_limit=options.time_limit)[0]
+    except NotProven as limit:
+        bounds = limit.bounds
+        if options.json:
+            proven = bounds._asdict() | {"seconds": round(bounds.seconds, 6), "weak": options.weak}
+            print(as_json(header | {"score": None} | proven))
+        else:
+            print(f"not proven: in [{bounds.lower}, {bounds.upper}] after {bounds.nodes:,} nodes")
+        return 1
+    nodes, seconds = solver.nodes, solver.seconds
+    end = None if options.time_limit is None else began + options.time_limit
+    line = None if options.weak else _best_line(solver, position, end)
+    if options.json:
+        exact: dict[str, Any] = {**solution._asdict(), "weak": options.weak, "best_play": line}
+        print(as_json(header | exact | {"nodes": nodes, "seconds": round(seconds, 6)}))
+        return 0
+    for action, score in enumerate(solution.action_scores):
+        if score is not None:
+            best = "  best" if action in solution.best_actions else ""
+            value = "" if options.weak or not score else moves_to_win(position.game, position.ply, score)
+            print(f"{format_moves(position.game, [action]):>3} {score:>4}  {'L=W'[np.sign(score) + 1]}{value:<3}{best}")
+    print(f"score {solution.score}: {_in_words(position, solution.score, options.weak)}")
+    if line is not None:
+        print(f"best play: {line or 'the game is over'}")
+    print(f"{nodes:,} nodes, {seconds:.3f} s")
+    return 0
+
+
+def _in_words(position: Position, score: int, weak: bool) -> str:
+    """The meaning of a score, as in "red X wins in 21 moves"."""
+    if score == 0:
+        return "a draw"
+    winner = side_name(position.game, position.seat if score > 0 else 1 - position.seat)
+    if weak or position.is_over:
+        return f"{winner} {'has won' if position.is_over else 'wins'}"
+    return f"{winner} wins in {moves_in_words(position.game, position.ply, score)}"
+
+
+def _best_line(solver: Solver, position: Position, end: float | None) -> str:
+    """The moves of one line of best play, each side taking the lowest of its best moves; "..." where time is over."""
+    played: list[int] = []
+    while not position.is_over:
+        try:
+            left = None if end is None else max(0.0, end - time.monotonic())
+            action = solver.best_actions(position, time_limit=left)[0]
+        except NotProven:
+            return f"{format_moves(position.game, played)}..."
+        played.append(action)
+        position = position.play(action)
+    return format_moves(position.game, played)
+
+
+SUFFIXES = (".svg", ".png", ".gif")
+LAST = 4
+"""The last picture of a GIF is shown LAST times as long as the others."""
+
+
+def add_render(parser: argparse.ArgumentParser) -> None:
+    add_moves(parser)
+    add_game(parser, of_players=False)
+    add_file(parser, "-o", "--output", help=f"write a picture to this file, which ends in {', '.join(SUFFIXES)}")
+    add_number(parser, "--cell-size", whole_number(1, 512), "the width of a cell", 64, "PIXELS")
+    add_number(parser, "--delay", decimal(0.02, 60), "how long a GIF shows each position", 0.7, "SECONDS")
+
+
+def run_render(options: argparse.Namespace) -> int:
+    """Draws a position or a whole game: as text, SVG, PNG, or a GIF that plays the game move by move.
+
+    The suffix of the file chooses the format: .svg and .png show the last position, .gif shows the whole game. Without
+    --output the board is printed as text.
+
+    Examples:
+      tictac render 15243
+      tictac render 15243 -o position.svg
+      tictac render 4453 --game ConnectFour-v0 -o position.png --cell-size 96
+      tictac render 15243 -o game.gif --delay 0.5
+    """
+    position = Position.from_moves(chosen_game(options), " ".join(options.moves))
+    game = game_name(position.game) or position.game
+    if options.output is None:
+        print(f"{game}\n{position}")
+        return 0
+    suffix = options.output.suffix.lower()
+    if suffix == ".svg":
+        save_text(options.output, render_svg(position, options.cell_size))
+    elif suffix == ".png":
+        with writing(options.output) as file:
+            pillow().fromarray(render_rgb(position, options.cell_size)).save(file, "PNG", optimize=True)
+    elif suffix == ".gif":
+        save_gif(options.output, position, options.cell_size, options.delay)
+    else:
+        raise ValueError(f"--output must end in {', '.join(SUFFIXES)}, not {str(options.output)!r}")
+    print(f"{options.output} ({game})")
+    return 0
+
+
+def save_gif(path: Path, position: Position, cell_size: int, delay: float) -> None:
+    """Writes the game that led to a position, a picture for each ply from the empty board on; it repeats for ever.
+
+    Raises:
+        ValueError: the position's moves are not known.
+        gymnasium.error.DependencyNotInstalled: Pillow is missing.
+    """
+    pixels = [render_rgb(one, cell_size) for one in position.history()]
+    images = pillow()
+    palette = images.fromarray(np.concatenate(pixels)).quantize(256)  # one for all, so that nothing flickers
+    frames = [images.fromarray(one).quantize(palette=palette, dither=images.Dither.NONE) for one in pixels]
+    milliseconds = [round(1000 * delay)] * len(frames)
+    milliseconds[-1] *= LAST
+    with writing(path) as file:
+        frames[0].save(file, "GIF", save_all=True, append_images=frames[1:], duration=milliseconds, loop=0)
+
+
+def pillow() -> ModuleType:
+    """Pillow's module of images.
+
+    Raises:
+        gymnasium.error.DependencyNotInstalled: it is missing; the message names the line that installs it.
+    """
+    with needing("PNG and GIF need Pillow (SVG needs nothing)", "video"):
+        from PIL import Image
+    return Image
+
+
+def add_info(parser: argparse.ArgumentParser) -> None:
+    add_json(parser)
+
+
+def run_info(options: argparse.Namespace) -> int:
+    """Lists what is installed here: versions, games, environments, players, the cache of machine code, and the machine.
+
+    Examples:
+      tictac info
+      tictac info --json
+    """
+    found = information()
+    if options.json:
+        print(as_json(found))
+    else:
+        print("\n".join(_lines(found)))
+    return 0
+
+
+def information() -> dict[str, Any]:
+    """The installation as JSON can hold it; the version of a missing package is None."""
+    folder = Path(CACHE_FOLDER)
+    gymnasium, aec = (
+        [name for name, spec in registry.items() if str(spec.entry_point).startswith("tictac_env.")]
+        for registry in (gym.registry, pettingzoo.aec_registry)
+    )
+    return {
+        "version": tictac_env.__version__,
+        "folder": str(Path(tictac_env.__file__).parent),
+        "python": platform.python_version(),
+        "packages": _packages(),
+        "games": known_names(),
+        "gymnasium": gymnasium,
+        "pettingzoo": aec,
+        "players": list(POLICIES),
+        "cache": {
+            "folder": str(folder),
+            "kept": KEPT,
+            "megabytes": _megabytes(folder),
+            "megabytes_of_other_versions": _megabytes(folder.parent) - _megabytes(folder) if KEPT else 0.0,
+        },
+        "system": f"{platform.system()} {platform.machine()}",
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+    }
+
+
+def _lines(found: dict[str, Any]) -> Iterator[str]:
+    yield f"tictac-env {found['version']}, in {found['folder']}"
+    yield f"Python {found['python']}; {found['system']}, {found['processor']}, {found['cores']} cores"
+    for extra, packages in found["packages"].items():
+        versions = ", ".join(f"{name} {number or 'missing'}" for name, number in packages.items())
+        missing = f'; pip install "tictac-env[{extra}]"' if extra and None in packages.values() else ""
+        yield f"{extra or 'base'}: {versions}{missing}"
+    for name in ("games", "gymnasium", "pettingzoo", "players"):
+        yield f"{name}: {', '.join(found[name])}"
+    cache = found["cache"]
+    yield f"cache: {cache['folder']}, {cache['megabytes']:.1f} MB" + (
+        "" if cache["kept"] else f"; not kept, set {VARIABLE}"
+    )
+    if cache["megabytes_of_other_versions"]:
+        other = cache["megabytes_of_other_versions"]
+        yield f"  other folders next to it belong to other versions, {other:.1f} MB, and may be deleted"
+
+
+def _packages() -> dict[str, dict[str, str | None]]:
+    """The versions of what each extra installs, "" being what is always there; None for a package that is missing."""
+    found: dict[str, dict[str, str | None]] = {}
+    for line in (*(requires("tictac-env") or []), "torch; extra == 'rl'"):  # which Stable-Baselines3 brings
+        name, extra = re.match(r"([\w-]+)(?:.*extra == .(\w+))?", line).groups("")  # type: ignore[union-attr]
+        if extra not in ("all", "teach"):  # which are extras put together
+            with contextlib.suppress(PackageNotFoundError):
+                found.setdefault(extra, {})[name] = None
+                found[extra][name] = version(name)
+    return found
+
+
+def _megabytes(folder: Path) -> float:
+    size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    return round(size / 1e6, 3)
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):  # not Linux
+        return platform.processor()

@@ -1,0 +1,312 @@
+"""The command `tictac train`: trains an agent, whose settings are the options."""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import inspect
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import tictac_agents
+from tictac_agents import AGENTS
+from tictac_agents.checkpoint import Checkpoint
+from tictac_agents.factory import new_agent, one_thread, presets, settings_class, usual
+from tictac_agents.settings import GameSettings, Settings
+from tictac_apps.cli.arguments import (
+    CommandParser,
+    add_file,
+    add_seed,
+    add_workers,
+    chosen_workers,
+    game_named,
+    whole_number,
+)
+from tictac_env.arena import play_match, verdict
+from tictac_env.checks import positive
+from tictac_env.games import GAMES, did_you_mean, game_name
+from tictac_env.policies.loading import settings_of
+from tictac_env.solver.enumerate import SMALL_CELLS
+from tictac_env.storage import check_writable
+
+SHORT_RUN = 100_000
+"""Steps of a network's run if nothing says how many."""
+POINTS = 100
+"""Points of a curve in TensorBoard, at most and about, of an agent that learns from games of its own."""
+MATCH_GAMES = 200
+"""Games of each closing match."""
+SEATS = {
+    "first": "as the first player",
+    "second": "as the second player",
+    "random": "in a random seat",
+    "alternate": "first and second in turn",
+}
+
+
+def run_train(options: argparse.Namespace) -> int:
+    """Trains an agent and reports how well it plays.
+
+    Each agent has its own options: see tictac train QLearning --help. Networks use one thread of PyTorch, because they
+    are small and more threads would slow them down. Ctrl-C ends the training and keeps what the agent has learned.
+
+    Examples:
+      tictac train QLearning --preset self-play --stop-when-proven --save q.npz
+      tictac train DQN --seed 1 --save models/dqn           the tuned settings of tic-tac-toe
+      tictac train DQN --game ConnectFour-v0 --opponent rule --num-envs 32
+      tictac train S2Network --preset S2
+      tictac train NTupleTD --save ntuple.npz               a million games of Connect Four
+    """
+    train(options)
+    return 0
+
+
+def chosen(arguments: argparse.Namespace) -> Any:
+    """The settings of a preset, the tuned ones of the game or the defaults, with the changes of the command line.
+
+    Raises:
+        ValueError: there is no such preset, or a setting is of a wrong type.
+    """
+    agent, name = arguments.agent, arguments.preset
+    if not name:
+        base = usual(agent, " ".join(arguments.game) if "game" in arguments else None)
+    elif name in (known := presets(agent)):
+        base = known[name]
+    else:
+        raise ValueError(f"{agent} has no preset {name!r}; {did_you_mean(name, known)}")
+    given = {one.name: _read(getattr(arguments, one.name)) for one in fields(base) if one.name in arguments}
+    return base.changed(**given)
+
+
+def train(arguments: argparse.Namespace) -> Any:
+    """Trains, judges and saves as a parsed command line says; returns the agent.
+
+    Raises:
+        ValueError: a setting is not possible, or the file to save has a wrong suffix; the message names the option.
+        DependencyNotInstalled: what the agent needs is missing.
+    """
+    try:
+        return _train(arguments)
+    except ValueError as error:
+        if (told := in_options(str(error), arguments.agent)) == str(error):
+            raise
+        raise ValueError(told) from error
+
+
+def in_options(message: str, agent: str) -> str:
+    """The message of an error about settings, with options in place of the settings' names: "--seat must be ..."."""
+    names = "|".join(one.name for one in fields(settings_class(agent)))
+    return re.sub(rf"\b({names})(?==| must )", lambda found: option(found[0]), message)
+
+
+def _train(arguments: argparse.Namespace) -> Any:
+    settings = chosen(arguments)
+    check_suffix(arguments.agent, arguments.save)
+    if arguments.save is not None:
+        check_writable(arguments.save)  # now, and not after an hour
+    if getattr(arguments, "tensorboard", None) is not None:
+        arguments.tensorboard.mkdir(parents=True, exist_ok=True)
+    if getattr(arguments, "stop_when_proven", False) and not settings.is_small:
+        raise ValueError(f"--stop-when-proven needs a game of at most {SMALL_CELLS} cells, not {settings.game!r}")
+    trained = _train_network if AGENTS[arguments.agent].kind == "network" else _train_learner
+    agent, judged = trained(settings, arguments)
+    if not judged and settings.is_small:
+        print(verdict(agent, settings.rules))
+    elif not judged:  # by matches, half of them in each seat
+        for opponent in ("random", "rule"):
+            print(play_match(agent, opponent, settings.rules, MATCH_GAMES, arguments.seed))
+    return agent
+
+
+def check_suffix(agent: str, save: Path | None) -> None:
+    """Raises a ValueError if a file of that name would not be read as the agent's; a network's may have no suffix."""
+    suffix, allowed = (".zip", ("", ".zip")) if AGENTS[agent].kind == "network" else (".npz", (".npz",))
+    if save is not None and save.suffix not in allowed:
+        named = save.with_suffix(suffix)
+        raise ValueError(f"--save: a file of {agent} must end in {suffix}, as in {named}, not {save}")
+
+
+def _train_learner(settings: Any, arguments: argparse.Namespace) -> tuple[Any, bool]:
+    by = {"workers": chosen_workers(arguments)} if "ray" in arguments else {}
+    learner, callback = new_agent(arguments.agent, settings, arguments.seed, **by), None
+    boards: tuple[Any, ...] = ()
+    if isinstance(settings, Settings):
+        boards, total = (learner.env,), settings.total_episodes  # type: ignore[attr-defined]
+        length = {"total_episodes": total}
+        if arguments.stop_when_proven:  # otherwise a learner's own rule holds, if it has one
+            every = arguments.eval_freq or getattr(settings, "verdict_every", 0) or 1_000
+            callback = tictac_agents.UntilProven(every, getattr(settings, "start_afresh", 0))
+    else:
+        total = learner.run_games if settings.total_games is None else settings.total_games
+        length = {"total_games": total}
+        if arguments.tensorboard is not None or arguments.stop_when_proven:
+            every = arguments.eval_freq or max(1, total // POINTS)
+            callback = tictac_agents.GamesCurve(every, arguments.tensorboard, until_proven=arguments.stop_when_proven)
+    (name,) = length
+    positive(name, total, getattr(learner, "MAX_GAMES", math.inf))  # before the run is announced
+    if arguments.resume is not None:
+        wanted, learner = settings_of(learner), type(learner).load(arguments.resume, *boards, **by)
+        check_resumed(arguments.resume, settings_of(learner), wanted)
+        if learner.run_end != total:
+            run = "holds no run of games" if learner.run_end is None else f"holds a run of {learner.run_end:,} games"
+            raise ValueError(f"--resume: {arguments.resume} {run}, not of {total:,}")
+    announce(arguments.agent, settings, f"{total:,} games")
+    if arguments.resume is None:
+        learner.learn(**length, callback=callback, checkpoint=arguments.save)
+    else:
+        learner.resume(callback, checkpoint=arguments.save)
+    return learner, False
+
+
+def _train_network(settings: Any, arguments: argparse.Namespace) -> tuple[Any, bool]:
+    """Trains a deep agent, which if the game is small enough is judged now and then; True if it was at the end."""
+    settings = settings.changed(total_timesteps=settings.total_timesteps or SHORT_RUN)
+    logged = arguments.tensorboard and str(arguments.tensorboard)
+    if arguments.resume is None:
+        model = new_agent(arguments.agent, settings, arguments.seed, tensorboard_log=logged)
+    else:
+        made = getattr(tictac_agents, arguments.agent)
+        one_thread()
+        model = made.load(arguments.resume, device="cpu", seed=arguments.seed)
+        check_resumed(arguments.resume, settings_of(model), json.loads(json.dumps(settings.to_dict())))
+        model.tensorboard_log = logged
+    from tictac_agents.deep.sb3_files import with_suffix  # needs torch
+
+    boards = "one board" if settings.num_envs == 1 else f"{settings.num_envs:,} boards"
+    announce(arguments.agent, settings, f"{settings.total_timesteps:,} steps on {boards}, one thread of torch's")
+    save: Path | None = arguments.save
+    best = save and save.with_name(f"{save.name.removesuffix('.zip')}-best.zip")
+    kept = Checkpoint(lambda path: model.save(path), save and with_suffix(save))
+    exact, freq = None, arguments.eval_freq
+    if settings.is_small:
+        exact = tictac_agents.ExactEvalCallback(freq, best, arguments.stop_when_proven, verbose=1)
+    callbacks = [tictac_agents.GamesCallback(freq), *([exact] if exact else [])]
+    failure: OSError | None = None
+    try:
+        with closing(tictac_agents.ProgressCallback(exact)) as progress:
+            left = settings.total_timesteps - model.num_timesteps
+            model.learn(left, [*callbacks, progress], reset_num_timesteps=arguments.resume is None)
+    except KeyboardInterrupt:
+        print(f"stopped after {model.num_timesteps:,} steps")
+    except OSError as error:  # the best model so far, or what TensorBoard shows, cannot be written
+        failure = error
+    if save is not None:
+        kept.save_at_the_end()
+        print(f"saved; in Python: tictac_agents.{arguments.agent}.load({str(save)!r})")
+        if exact and exact.best:
+            print(f"the best by its verdict: tictac_agents.{arguments.agent}.load({str(best)!r})")
+    if failure is not None:
+        raise failure
+    last = exact.judgements[-1].num_timesteps if exact and exact.judgements else None
+    return model, last == model.num_timesteps
+
+
+def check_resumed(path: Path, had: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+    """Raises a ValueError if the run in a file was begun with other settings than those of the command."""
+    for name in sorted(wanted):
+        if had.get(name) != wanted[name]:
+            told = f"--resume: the run in {path} has {option(name)} {had.get(name)}, not {wanted[name]}"
+            raise ValueError(f"{told}; give the options with which it began")
+
+
+def announce(agent: str, settings: Any, run: str) -> None:
+    """Prints what is trained: on which game, for how long and, if these are settings, against whom in which seat, from
+    which positions and with which discount.
+    """
+    said = f"{agent} on {game_name(settings.rules) or settings.rules}"
+    if hasattr(settings, "opponent"):
+        seat = SEATS[getattr(settings, "seat", "alternate")]
+        said += " against itself" if settings.opponent is None else f" against {settings.opponent}, {seat}"
+    if isinstance(settings, Settings):
+        gamma = settings.discount if hasattr(settings, "discount") else settings.gamma  # type: ignore[attr-defined]
+        run += f", start {settings.start}, gamma {gamma:g}"
+    print(f"{said}: {run}", flush=True)
+
+
+def add_train(parser: CommandParser) -> None:
+    """Adds the agents as commands, each with its settings as options."""
+    agents = parser.add_subparsers(title="agents", dest="agent", metavar="AGENT", required=True)
+    for name in sorted(tictac_agents.trained("network", "games", "table")):
+        agents.add_parser(name, help=AGENTS[name].help, fill=functools.partial(_add_settings, name))
+
+
+def _add_settings(agent: str, parser: CommandParser) -> None:
+    """Adds the options of an agent: those of the run, and one for each setting, with its default."""
+    kind = AGENTS[agent].kind
+    parser.description = f"{agent}: {AGENTS[agent].help}."
+    run = parser.add_argument_group("the run")
+    named = f"start from these settings: {', '.join(presets(agent)) or 'there are none'}"
+    run.add_argument("--preset", metavar="NAME", help=named)
+    add_seed(run)
+    best = ".zip file; save the best model next to it, as NAME-best.zip"
+    written = best if kind == "network" else ".npz file, now and then and at the end"
+    add_file(run, "--save", help=f"save the agent to this {written}")
+    add_file(run, "--resume", help="continue the run in this file; give the same other options as before")
+    if kind != "table":
+        add_file(run, "--tensorboard", folder=True, help="write TensorBoard logs to this folder")
+    run.add_argument("--stop-when-proven", action="store_true", help="stop once the agent is proven unbeatable")
+    unit, every = ("steps", 20_000) if kind == "network" else ("games", None)
+    usually = {"network": "%(default)s", "table": "1000, or verdict_every", "games": "a hundredth of the run"}[kind]
+    told = f"judge the agent every N {unit} (default: {usually})"
+    run.add_argument("--eval-freq", type=whole_number(1), default=every, metavar="N", help=told)
+    if kind == "games" and "workers" in inspect.signature(getattr(tictac_agents, agent)).parameters:
+        add_workers(run)
+    base = usual(agent)
+    told = (
+        f"The defaults are tuned for {base.game}; other games have their own. If --opponent switches between self-play "
+        "and games against an opponent, --gamma, --seat and --start change with it."
+    )
+    title = f"settings (values are JSON, words, or none; games: {', '.join(GAMES)})"
+    settings = parser.add_argument_group(title, None if base == settings_class(agent)() else told)
+    explained = explanations(type(base))
+    for one in fields(base):
+        told = f"{explained[one.name].rstrip('.')} (default: {_in_words(getattr(base, one.name))})"
+        settings.add_argument(
+            option(one.name),
+            dest=one.name,
+            nargs="+",
+            type=game_named if one.name == "game" else str,
+            metavar={"game": "GAME", "opponent": "PLAYER"}.get(one.name, "VALUE"),
+            default=argparse.SUPPRESS,  # so that only what is given changes settings
+            help=told.replace("%", "%%"),
+        )
+
+
+def option(setting: str) -> str:
+    """The option of a setting: its name, but --seat for `play_as`, as in other commands."""
+    return f"--{'seat' if setting == 'play_as' else setting.replace('_', '-')}"
+
+
+def explanations(kind: type[GameSettings]) -> dict[str, str]:
+    """The explanation of each setting, from the "Attributes" of the docstrings."""
+    found: dict[str, str] = {}
+    for one in reversed(kind.__mro__[:-1]):
+        attributes = inspect.cleandoc(one.__doc__ or "").partition("Attributes:\n")[2]
+        for entry in re.split(r"^    (?=\w)", attributes, flags=re.MULTILINE)[1:]:
+            name, _, text = entry.partition(": ")
+            found[name] = " ".join(text.split())
+    return found
+
+
+def _in_words(value: Any) -> str:
+    if isinstance(value, tuple):
+        return " ".join(map(str, value))
+    if isinstance(value, str):
+        return value
+    return "none" if value is None else json.dumps(value)
+
+
+def _read(words: Sequence[str]) -> Any:
+    """A value from the command line: JSON if possible, None for "none", otherwise a str; a tuple of several."""
+    values = []
+    for word in words:
+        try:
+            values.append(None if word == "none" else json.loads(word))
+        except ValueError:
+            values.append(word)
+    return tuple(values) if len(values) > 1 else values[0]

@@ -1,0 +1,383 @@
+"""Grades a submission: runs it confined, asks it for its moves, and proves the tests of a rubric.
+
+A grade is a record that JSON can hold; `gradescope` and `nbgrader` write it as these services for teaching read it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import tictac_env
+from tictac_apps.grading.exam import Exam
+from tictac_apps.grading.process import GUARDS, Unprotected
+from tictac_apps.grading.rubric import Criterion, Rubric, load_rubric
+from tictac_apps.grading.submissions import Unusable, clean
+from tictac_apps.grading.theorems import FINDERS, Finding, mistakes
+from tictac_env.position import Position
+
+LONGEST_PRINT = 2000
+"""Characters that are kept of what a submission prints."""
+
+PAGE = "http://127.0.0.1:8000/"
+"""Where `tictac serve` shows games."""
+CONFINED = {
+    "limits": "limits of time, memory and files",
+    "namespaces": "other files, processes and networks are not there for it, by bubblewrap",
+    "files": "no files but its own, by Landlock",
+    "calls": "no network and no other processes, by seccomp",
+    "hook": "unconfined: Python's audit hook alone keeps it from the rest, which is no sandbox",
+}
+"""What each layer keeps a submission to."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """The result of one line of a rubric.
+
+    Attributes:
+        name: the theorem.
+        title: its statement.
+        points: what it is worth.
+        earned: the points of this submission.
+        share: in [0, 1], how far it holds.
+        told: the figures in words.
+        why: what is wrong in the example, or why it could not be found out.
+        moves: the game that leads to the example, as a move string; None if there is no example.
+        board: the example as text.
+        link: the address where the game can be replayed.
+        cell: the `grade_id` of nbgrader's cell.
+        visibility: Gradescope's.
+
+    Example:
+        >>> from tictac_apps.grading import Result
+        >>> told = "it loses 12437"
+        >>> result = Result("unbeaten", "no reply beats it", 15, 0, 0.0, told, "", "12437", "", "", "", "visible")
+        >>> result.moves
+        '12437'
+    """
+
+    name: str
+    title: str
+    points: float
+    earned: float
+    share: float
+    told: str
+    why: str
+    moves: str | None
+    board: str
+    link: str
+    cell: str
+    visibility: str
+
+    @property
+    def passed(self) -> bool:
+        """Whether it earned all points."""
+        return self.earned >= self.points
+
+    @property
+    def output(self) -> str:
+        """The whole result in lines."""
+        return "\n".join([self.told, *filter(None, (self.why, self.board, self.link))])
+
+
+@dataclass(frozen=True)
+class Grade:
+    """The result of grading a submission. JSON can hold everything in it.
+
+    Attributes:
+        submission: whose it is, or the name of its file.
+        assignment: the name of the assignment.
+        game: the name of the game.
+        version: the version of this package.
+        score: the points earned.
+        points: the points there are.
+        results: one for each line of the rubric, in its order.
+        exploitability: what the best replies gain, see `tictac_env.exploitability`; None if nothing plays, or the game
+            is too large.
+        mistakes: the share of positions in which its move gives value away or is illegal; None if nothing plays.
+        trouble: why it could not be run, was given up, or its training failed; empty if nothing of this happened.
+        layers: what confined it, see `CONFINED`.
+        seconds: wall-clock time.
+        printed: what it has printed, cut off.
+        moves: its actions by the number of the position, -1 for nothing legal; not part of the JSON.
+
+    Example:
+        >>> from tictac_apps.grading import Grade
+        >>> found = Grade("ann.py", "rules", "TicTacToe-v0", "0.1.0", 12.0, 20.0, (), None, None, "", (), 0.5, "")
+        >>> f"{found.submission}: {found.score:g} of {found.points:g} points"
+        'ann.py: 12 of 20 points'
+    """
+
+    submission: str
+    assignment: str
+    game: str
+    version: str
+    score: float
+    points: float
+    results: tuple[Result, ...]
+    exploitability: float | None
+    mistakes: float | None
+    trouble: str
+    layers: tuple[str, ...]
+    seconds: float
+    printed: str
+    moves: dict[int, int] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def reason(self) -> str:
+        """Reason for missing points: the trouble, or the first thing that is wrong; empty if none is missing."""
+        if self.score >= self.points:
+            return self.trouble
+        return self.trouble or next((result.why for result in self.results if not result.passed and result.why), "")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record as JSON has it."""
+        found = asdict(self)
+        del found["moves"]
+        return found
+
+    def to_json(self) -> str:
+        """The record as JSON: an object with the attributes above, but for `moves`."""
+        return json.dumps(self.to_dict(), indent=1, allow_nan=False)
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        yield f"{self.submission}: {self.assignment}, {self.score:g} of {self.points:g} points"
+        if self.trouble:
+            yield f"  {self.trouble}"
+        for result in self.results:
+            mark = "+" if result.passed else "-"
+            yield f"  {mark} {result.earned:g}/{result.points:g}  {result.title}: {result.told}"
+            if not result.passed:
+                shown = [result.why, *result.board.splitlines(), result.link]
+                yield from (f"        {line}" for line in shown if line)
+        if self.mistakes is not None:
+            told = "" if self.exploitability is None else f"exploitability {self.exploitability:.5f}, "
+            yield f"  {told}mistakes {100 * self.mistakes:.2f} %"
+        yield f"  {self.seconds:.1f} s; {confined(self.layers)}"
+
+
+def confined(layers: Sequence[str]) -> str:
+    """What some layers keep a submission to, in words."""
+    return "; ".join(CONFINED[layer] for layer in layers if layer in CONFINED) or "it was not run"
+
+
+def grade(
+    submission: str | os.PathLike[str],
+    assignment: str | os.PathLike[str] | Rubric,
+    *,
+    name: str = "",
+    page: str = PAGE,
+    guards: tuple[str, ...] = GUARDS,
+    unconfined: bool = False,
+    stopped: threading.Event | None = None,
+) -> Grade:
+    r"""Grades a submission by a rubric of theorems.
+
+    The submission runs in a process of its own, within limits, and is only asked for its moves; everything else is
+    computed here. docs/teaching/README.md says what it can do to this machine. An error of the submission costs its
+    points, and raises nothing.
+
+    Args:
+        submission: a Python file, a notebook, or a folder with one of them.
+        assignment: the name of an assignment, the path of a rubric, or a rubric.
+        name: whose it is; by default the name of the file.
+        page: the address of the page that links lead to.
+        guards: what of Linux to confine it by; fewer are for tests.
+        unconfined: whether to run it also if this system cannot keep it from other files, processes and the network.
+        stopped: for grading in a thread: once it is set, this soon ends with `KeyboardInterrupt`.
+
+    Raises:
+        ValueError: the rubric is wrong, or wants more than can be proven of its game.
+        FileNotFoundError: there is no such rubric.
+        ImportError: a package that the rubric allows is not installed.
+        Unprotected: an OSError: this system cannot confine it, and `unconfined` is False; nothing was run.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     file = Path(folder, "submission.py")
+        ...     _ = file.write_text("def choose(cells, legal):\n    return legal[0]\n")
+        ...     found = grade(file, "minimax")
+        >>> found.exploitability, found.results[0].told
+        (1.0, '4,520 of 4,520 legal moves')
+    """
+    rubric = assignment if isinstance(assignment, Rubric) else load_rubric(assignment)
+    path, begun = Path(submission), time.monotonic()
+    results: list[Result] = []
+    exploitable = erring = None
+    trouble = printed = ""
+    layers: tuple[str, ...] = ()
+    moves: dict[int, int] = {}
+    try:
+        with Exam(rubric, path, guards, unconfined, stopped) as exam:
+            results = [_result(test, FINDERS[test.theorem](exam, test), rubric, page) for test in rubric.tests]
+            if rubric.function and any(test.theorem != "agrees" for test in rubric.tests):
+                erring = mistakes(exam)
+                exploitable = None if exam.questions.table is None else exam.exploitability
+                moves = exam.all_moves()
+        trouble, printed, layers = exam.given_up or exam.setup_trouble, exam.printed, exam.layers
+    except Unprotected:
+        raise
+    except (Unusable, OSError) as error:  # the latter so that no submission ends the grading of others
+        trouble = clean(str(error))
+        results = [_result(test, Finding(0.0, "not found out", None, trouble), rubric, page) for test in rubric.tests]
+    return Grade(
+        submission=clean(name or (path.name if path.is_dir() else path.stem)),
+        assignment=rubric.name,
+        game=rubric.game_name,
+        version=tictac_env.__version__,
+        score=round(sum(result.earned for result in results), 2),
+        points=rubric.points,
+        results=tuple(results),
+        exploitability=exploitable,
+        mistakes=erring,
+        trouble=trouble,
+        layers=layers,
+        seconds=round(time.monotonic() - begun, 3),
+        printed=printed[:LONGEST_PRINT],
+        moves=moves,
+    )
+
+
+def points(
+    submission: str | os.PathLike[str],
+    assignment: str | os.PathLike[str] | Rubric,
+    cell: str,
+    *,
+    unconfined: bool = False,
+) -> float:
+    """The points for one line of a rubric.
+
+    In a pupil's folder its files may be imported instead of this package; nbgrader's cells therefore run `tictac grade
+    --cell` in another process, see `nbgrader`.
+
+    Args:
+        submission: as of `grade`.
+        assignment: as of `grade`.
+        cell: the line's `cell`; unless the rubric names it, the theorem's name, with "-first" or "-second".
+        unconfined: as of `grade`.
+
+    Raises:
+        ValueError: the rubric has no such line; and as `grade`.
+
+    Example:
+        >>> import tempfile
+        >>> from tictac_apps.grading import load_rubric, points
+        >>> file = Path(tempfile.mkdtemp(), "submission.py")
+        >>> _ = file.write_text("def choose(cells, legal): return legal[0]")
+        >>> points(file, "minimax", load_rubric("minimax").tests[0].cell)
+        5.0
+    """
+    found = {result.cell: result.earned for result in grade(submission, assignment, unconfined=unconfined).results}
+    if cell not in found:
+        raise ValueError(f"the rubric has no cell {cell!r}; it has {', '.join(found)}")
+    return found[cell]
+
+
+def _result(test: Criterion, found: Finding, rubric: Rubric, page: str) -> Result:
+    moves, board, link = None, "", ""
+    if found.example is not None:
+        moves = found.example.to_moves()
+        board, link = str(Position.from_moves(rubric.game, moves)), replay_link(page, rubric.game_name, moves)
+    earned, shown = test.earned(found.share), (found.told, found.why, moves, board, link)
+    return Result(test.theorem, test.title, test.points, earned, found.share, *shown, test.cell, test.visibility)
+
+
+def replay_link(page: str, game: str, moves: str) -> str:
+    """The address at which the page shows a game (see `tictac serve`), from its first move on."""
+    return f"{page}#view=play&game={quote(game, safe=':,')}&moves={moves}&opponent=nobody"
+
+
+NBGRADER_SCHEMA = 3
+CELL = """import subprocess, sys
+
+words = ["-I", "-m", "tictac_apps", "grade", "submission.py", "--assignment", {assignment!r}, "--cell", {cell!r}]
+float(subprocess.run([sys.executable, *words], check=True, stdout=subprocess.PIPE).stdout)"""
+"""The source of a cell, whose last value is its points."""
+
+
+def gradescope(found: Grade) -> dict[str, Any]:
+    """A grade as Gradescope reads it, with a leaderboard that ranks by exploitability.
+
+    See "Autograder specifications" in its documentation
+    (https://gradescope-autograders.readthedocs.io/en/latest/specs/).
+    """
+    board: list[dict[str, Any]] = []
+    if found.exploitability is not None:
+        board.append({"name": "exploitability", "value": round(found.exploitability, 5), "order": "asc"})
+    if found.mistakes is not None:
+        board.append({"name": "mistakes, %", "value": round(100 * found.mistakes, 2), "order": "asc"})
+    return {
+        "score": found.score,
+        "execution_time": found.seconds,
+        "output": "\n".join(filter(None, [f"{found.assignment}, by tictac-env {found.version}", found.trouble])),
+        "output_format": "text",
+        "visibility": "visible",
+        "stdout_visibility": "hidden",
+        "extra_data": {"assignment": found.assignment, "game": found.game, "layers": list(found.layers)},
+        "tests": [
+            {
+                "score": result.earned,
+                "max_score": result.points,
+                "status": "passed" if result.passed else "failed",
+                "name": result.title,
+                "number": str(number),
+                "output": result.output,
+                "output_format": "text",
+                "tags": [result.name],
+                "visibility": result.visibility,
+                "extra_data": {"share": result.share, "moves": result.moves, "link": result.link},
+            }
+            for number, result in enumerate(found.results, 1)
+        ],
+        "leaderboard": board,
+    }
+
+
+def nbgrader(found: Grade) -> dict[str, Any]:
+    """The points of nbgrader's cells: for each its metadata, its source, and the points of this submission.
+
+    A cell of autograder tests gives partial credit by its last value, a number
+    (https://nbgrader.readthedocs.io/en/stable/user_guide/autograding_resources.html). Its source grades in another
+    process, isolated (`-I`), which imports nothing from the pupil's folder.
+    """
+    return {
+        "student": found.submission,
+        "assignment": found.assignment,
+        "score": found.score,
+        "max_score": found.points,
+        "layers": list(found.layers),
+        "cells": [
+            {
+                "grade_id": result.cell,
+                "points": result.earned,
+                "max_points": result.points,
+                "message": result.output,
+                "source": CELL.format(assignment=found.assignment, cell=result.cell),
+                "metadata": {
+                    "nbgrader": {
+                        "schema_version": NBGRADER_SCHEMA,
+                        "cell_type": "code",
+                        "grade": True,
+                        "solution": False,
+                        "task": False,
+                        "locked": True,
+                        "grade_id": result.cell,
+                        "points": result.points,
+                    }
+                },
+            }
+            for result in found.results
+        ],
+    }

@@ -1,0 +1,177 @@
+"""The page as a folder that opens from a disk or any web host, without a server and without Python.
+
+It is the page of `tictac serve` without trainings and tournaments; the modules in `offline/` answer it in the server's
+place, from what is known and learned of each game, packed here.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import re
+import zlib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import tictac_env
+from tictac_apps.web.insight import title
+from tictac_env.games import GAMES, KInARow
+from tictac_env.policies import make_policy
+from tictac_env.policies.pool import level_settings
+from tictac_env.render.text import picture_names
+from tictac_env.solver.book import opening_book_of
+from tictac_env.solver.enumerate import SMALL_CELLS
+from tictac_env.storage import read_json, save_text
+
+STATIC, OFFLINE = Path(__file__).parent / "static", Path(__file__).parent / "offline"
+MODULES = (
+    *(STATIC / f"{name}.js" for name in ("base", "board", "insight", "play")),
+    *(OFFLINE / f"{name}.js" for name in ("rules", "known", "search", "prover", "ntuple", "levels", "tree", "answers")),
+    STATIC / "main.js",
+)
+"""The page's script, in an order in which each module comes after those that it imports."""
+SHEETS = ("base.css", "board.css", "icon.svg")
+PAGE, RECORD, SCRIPT = "index.html", "export.json", "page.js"
+KIND = "tictac export-page"
+"""The kind of folder that `RECORD` states; it also names the files of the export."""
+CHANGES = (
+    (r'^ *<link rel="stylesheet" href="views\.css">\n', ""),
+    (r'(?<= id="show-thoughts")(?=>)', " checked"),
+    (r'(?<= id="show-exact")(?=>)', " checked"),
+    (r"Play, watch and train tic-tac-toe and Connect Four agents\.", "Play tic-tac-toe and Connect Four."),
+)
+"""The changes of the page without a server: values are shown from the beginning."""
+MAIN = re.compile(r'^( *)<script type="module" src="main\.js"></script>$', re.MULTILINE)
+MODULE_WORDS = re.compile(r'^import \{[^}]*\} from "[\w./]+";\n|^export ', re.MULTILINE)
+BITS = 8
+"""The bits of a weight of the network: its moves are as good as with all of them."""
+WEIGHT_UNIT = 2.0**-26
+"""The unit of the network's weights."""
+
+
+def joined(modules: Iterable[Path]) -> str:
+    """The text of modules in one scope, without their imports and exports: browsers load no modules from a disk.
+
+    A name that two of them declare is an error of syntax; so all their names must differ.
+    """
+    text = "".join(path.read_text(encoding="utf-8") for path in modules)
+    return MODULE_WORDS.sub("", text)
+
+
+def export_page(folder: str | os.PathLike[str]) -> dict[str, int]:
+    """Writes the page, so that it opens from `folder` or from any web host, without a server.
+
+    Each file is written atomically. Files of an earlier export that are no longer needed are removed; others that were
+    added to it stay.
+
+    Args:
+        folder: made if it is missing; otherwise it must be empty or an earlier export.
+
+    Returns:
+        How many bytes each file has, by its name within the folder.
+
+    Raises:
+        ValueError: the folder holds something else.
+        OSError: it cannot be written.
+    """
+    target = Path(folder)
+    earlier = _earlier(target)
+    files = page_files()
+    for name, text in files.items():
+        save_text(target / name, text)
+    for name in sorted(earlier - files.keys()):
+        (target / name).unlink(missing_ok=True)
+    return {name: len(text.encode()) for name, text in files.items()}
+
+
+def page_files() -> dict[str, str]:
+    """The text of each file by its name, the page last: until it is there, nothing refers to the others."""
+    data = {
+        f"data/{name}.js": f"(globalThis.TICTAC ??= {{}})[{json.dumps(name)}] = {json.dumps(packed_game(game))};\n"
+        for name, game in GAMES.items()
+        if type(game) is KInARow
+    }
+    files = {sheet: (STATIC / sheet).read_text(encoding="utf-8") for sheet in SHEETS}
+    files |= data | {SCRIPT: f'"use strict";\n{{\n{joined(MODULES)}}}\n'}
+    page = _page([*data, SCRIPT])
+    hashes = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in (files | {PAGE: page}).items()}
+    record = {"kind": KIND, "version": tictac_env.__version__, "sha256": hashes}
+    return files | {RECORD: json.dumps(record, indent=1) + "\n", PAGE: page}
+
+
+def _page(scripts: list[str]) -> str:
+    """The page of `tictac serve` with plain scripts, which run in this order once the page is read."""
+    text = (STATIC / PAGE).read_text(encoding="utf-8")
+    text, found = MAIN.subn("\n".join(rf'\1<script defer src="{one}"></script>' for one in scripts), text)
+    for pattern, changed in CHANGES:
+        text, count = re.subn(pattern, changed, text, flags=re.MULTILINE)
+        found = min(found, count)
+    if not found:
+        raise RuntimeError(f"{STATIC / PAGE} is not the page that the export was written for")
+    return text
+
+
+def _earlier(folder: Path) -> set[str]:
+    """The files that an earlier export has written.
+
+    Raises:
+        ValueError: the folder holds something else.
+    """
+    if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
+        return set()
+    if not folder.is_dir():
+        raise ValueError(f"{str(folder)!r} is a file; a folder is needed that is new, empty, or an earlier export")
+    try:
+        record = read_json((folder / RECORD).read_text(encoding="utf-8"))
+        names = set(record["sha256"]) if record["kind"] == KIND else None
+    except (OSError, ValueError, KeyError, TypeError):
+        names = None
+    if names is None:
+        raise ValueError(f"{str(folder)!r} is neither empty nor an earlier export, so nothing was written there")
+    return {name for name in names if re.fullmatch(r"(data/)?[\w-][\w.-]*", name)}  # nothing outside the folder
+
+
+def packed_game(game: KInARow) -> dict[str, Any]:
+    """The data to play a game with, for JSON: the arguments of `KInARow.make`, the names of the sides, the network, the
+    levels, and the book.
+
+    Of a `small` game all positions are searched. Raises a ValueError if the package has no network for the game.
+    """
+    found = {"title": title(game), "rules": game.arguments, "sides": picture_names(game)}
+    found["network"] = _packed_network(make_policy("ntuple", game))
+    found["levels"] = {f"level:{number}": one for number, one in enumerate(level_settings(game), start=1)}
+    if game.cells <= SMALL_CELLS:
+        return found | {"small": True}
+    book = opening_book_of(game)
+    if book is None:
+        return found
+    steps, numbers = np.unique(np.diff(book.keys, prepend=0), return_inverse=True)  # there are few different ones
+    keys = {"steps": _packed(steps.astype(np.uint64)), "step": _packed(numbers.astype(np.uint16))}
+    return found | {"book": {"plies": book.plies, "stride": book.game.stride, **keys, "scores": _packed(book.scores)}}
+
+
+def _packed_network(network: Any) -> dict[str, Any]:
+    """An n-tuple network (`tictac_agents.NTupleNetwork`), its weights rounded to `BITS` bits; see `Network.load`."""
+    whole, unit = network.quantised(BITS)
+    pairs = whole.reshape(-1, 2).astype(np.int8)
+    used = pairs.any(axis=1)
+    return {
+        "tuples": len(network.tuples),
+        "length": len(network.tuples[0]),
+        "images": _packed(np.array(network.images, np.int8)),
+        "used": _packed(np.packbits(used, bitorder="little")),
+        "weights": _packed(pairs[used]),
+        "unit": unit * WEIGHT_UNIT,
+    }
+
+
+def _packed(array: npt.NDArray[Any]) -> str:
+    """The bytes of an array, little-endian, deflated, in base64."""
+    content = np.ascontiguousarray(array).astype(array.dtype.newbyteorder("<")).tobytes()
+    return base64.b64encode(zlib.compress(content, 9)).decode()

@@ -1,0 +1,221 @@
+"""Views of a position for the page: the board, the thoughts of a player, and the exact values."""
+
+from __future__ import annotations
+
+import functools
+import math
+import threading
+import time
+from typing import Any
+
+from tictac_apps.web.value_display import explain
+from tictac_env.games import Game, game_name
+from tictac_env.policies import Mixture, Policy, uniform
+from tictac_env.position import Position, format_moves
+from tictac_env.render.text import picture_names
+from tictac_env.rng import position_seed
+from tictac_env.solver import Bounds, NotProven, Solver
+from tictac_env.solver.enumerate import moves_in_words, moves_to_win, value_in_words
+from tictac_env.solver.exact import bounds_in_words
+from tictac_env.solver.players import Perfect
+
+TITLES = {"TicTacToe-v0": "Tic-tac-toe", "ConnectFour-v0": "Connect Four"}
+UNKNOWN = "not known in the time there is"
+FULL = 100
+"""The score that the well-known solver page gives a column that cannot be played."""
+TABLE_MEGABYTES = 32
+GAMES_A_THREAD = 3
+_OF_THREAD = threading.local()
+
+
+def own_solver(game: Game) -> Solver:
+    """This thread's solver of a game, so that no thread waits for another; each keeps those of its last games."""
+    if not hasattr(_OF_THREAD, "solver"):
+        _OF_THREAD.solver = functools.lru_cache(GAMES_A_THREAD)(lambda game: Solver(game, TABLE_MEGABYTES))
+    found: Solver = _OF_THREAD.solver(game)
+    return found
+
+
+def title(game: Game) -> str:
+    """The title of a game."""
+    name = game_name(game)
+    return TITLES.get(str(name), name or repr(game))
+
+
+def board_view(position: Position) -> dict[str, Any]:
+    """A position made from moves, for JSON: all that is needed to draw the board and to play on.
+
+    `history` has the move string of each position from the start to this one, `names` the moves between them. Each
+    legal action comes with its name, the cell its stone takes, and the move string after it: so the browser needs no
+    rules and no notation.
+    """
+    game, moves, outcome = position.game, position.moves, position.outcome
+    text = functools.partial(format_moves, game)
+    after = [(action, position.play(action)) for action in position.legal_actions]
+    return {
+        "game": game_name(game),
+        "title": title(game),
+        "rows": game.rows,
+        "cols": game.cols,
+        "actions": game.num_actions,
+        "falls": game.stones_fall,
+        "sides": picture_names(game),
+        "shift": game.row_shift,
+        "cells": position.to_array().tolist(),
+        "seat": position.seat,
+        "ply": position.ply,
+        "moves": text(moves),
+        "names": [text([move]) for move in moves],
+        "history": [text(moves[:ply]) for ply in range(len(moves) + 1)],
+        "last": position.last_cell,
+        "legal": [
+            {"action": action, "name": text([action]), "cell": then.last_cell, "then": text(then.moves)}
+            for action, then in after
+        ],
+        "over": outcome is not None,
+        "winner": outcome.winner if outcome else None,
+        "how": outcome.how if outcome else None,
+        "line": outcome.cells if outcome else [],
+    }
+
+
+def seed_of(position: Position, seed: int) -> int:
+    """The seed with which a player moves in a position of the game of that seed."""
+    return int(position_seed(position.own, position.opp, seed))
+
+
+def thoughts(policy: Policy, position: Position, seed: int) -> dict[str, Any]:
+    """The thoughts of a player about each legal action of an unfinished position, for JSON.
+
+    Args:
+        policy: the player.
+        position: unfinished.
+        seed: of the game.
+
+    Returns:
+        `kind` ("visits", "values", "chances" or "nothing"), `text`, and `moves`: for each legal action its `action`
+        and, None if they are not known, `value`, `visits`, `proven` and `chance`.
+    """
+    chances = policy.probabilities(position)
+    if chances is None and isinstance(policy, Perfect):
+        chances = uniform(position.game, policy.best_actions(position))
+    if chances is not None:
+        unknown = {"value": None, "visits": None, "proven": None}
+        moves = [{"action": action, **unknown, "chance": float(chances[action])} for action in position.legal_actions]
+        return {"kind": "chances", "text": f"how likely {policy} plays each move", "moves": moves}
+    asked, text = policy, ""
+    if isinstance(policy, Mixture):  # a level: what its stronger part thinks
+        part = max(range(len(policy.players)), key=policy.weights.__getitem__)
+        asked = policy.member(part, position.game)
+        text = f"{policy} plays {policy.players[part]}: "
+    found = explain(asked, position, seed_of(position, seed))
+    if found is None:
+        return {"kind": "nothing", "text": f"{policy} does not say what it thinks", "moves": []}
+    moves = [{name: _finite(value) for name, value in vars(one).items()} for one in found.thoughts]
+    return {"kind": found.kind, "text": text + found.text, "moves": moves}
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
+
+
+def exact_values(solver: Solver, position: Position, seconds: float) -> dict[str, Any]:
+    """The proven value of each legal action of an unfinished position, for its side to move.
+
+    Returns:
+        `moves`: for each legal action its `action`, `score` (None if not proven), `outcome` ("win", "draw", "loss", or
+        None), `in` (the number of stones of the winner that it takes, None if not proven), `text`, and `best`;
+        `complete`: whether all scores are proven.
+    """
+    end = time.monotonic() + seconds
+    found = solver.action_bounds(position, time_limit=seconds)
+    complete = all(bounds is None or bounds.proven for bounds in found)
+    if not complete and time.monotonic() < end:  # what the quick ones left over is for the slow ones
+        again = solver.action_bounds(position, time_limit=end - time.monotonic())
+        found = tuple(new if new is not None and new.proven else old for new, old in zip(again, found, strict=True))
+    known = {action: bounds for action, bounds in enumerate(found) if bounds is not None}
+    best = max(bounds.lower for bounds in known.values())
+    sure = all(bounds.proven or bounds.upper < best for bounds in known.values())
+    moves = []
+    for action, bounds in known.items():
+        is_best = sure and bounds.proven and bounds.lower == best
+        moves.append({"action": action, **_of_bounds(position, bounds), "best": is_best})
+    return {"moves": moves, "complete": all(bounds.proven for bounds in known.values())}
+
+
+def _of_bounds(position: Position, bounds: Bounds) -> dict[str, Any]:
+    """The meaning of the bounds of a score to the side to move."""
+    if bounds.proven:
+        return _of_score(position, bounds.lower)
+    outcome = "win" if bounds.lower > 0 else "loss" if bounds.upper < 0 else None
+    return {"score": None, "outcome": outcome, "in": None, "text": bounds_in_words(bounds) or UNKNOWN}
+
+
+def _of_score(position: Position, score: int) -> dict[str, Any]:
+    """The meaning of an exact score to the side to move."""
+    text = value_in_words(position.game, position.ply, score)
+    moves = moves_to_win(position.game, position.ply, score) if score else None
+    return {"score": score, "outcome": "win" if score > 0 else "loss" if score else "draw", "in": moves, "text": text}
+
+
+def review(solver: Solver, final: Position, seconds: float) -> dict[str, Any]:
+    """The exact value of each position of a game, and the moves that gave something away.
+
+    The last positions are solved first: they are the easiest, and what is found of them helps with those before.
+
+    Args:
+        solver: of the game.
+        final: the last position, made from moves.
+        seconds: for all together.
+
+    Returns:
+        `plies`: for each position from the start its `ply`, `score` (for the first player; None if it is not known in
+        the time there is), `outcome` for the first player (1, 0, -1 or None), `text`, and `blunder`: whether the move
+        to it gave away a win or a draw. `complete`: whether all are known.
+    """
+    end = time.monotonic() + seconds
+    positions = final.history()
+    scores = [_proven(solver, position, end - time.monotonic()) for position in reversed(positions)][::-1]
+    plies: list[dict[str, Any]] = []
+    for position, score in zip(positions, scores, strict=True):
+        row: dict[str, Any] = {"ply": position.ply, "score": None, "outcome": None, "text": UNKNOWN, "blunder": False}
+        if score is not None:
+            side = 1 if position.seat == 0 else -1
+            outcome = side * ((score > 0) - (score < 0))
+            row |= {"score": side * score, "outcome": outcome, "text": _in_words(position, score)}
+            before = plies[-1]["outcome"] if plies else None
+            row["blunder"] = before is not None and -side * before > -side * outcome  # for the side that moved
+        plies.append(row)
+    return {"plies": plies, "complete": None not in scores}
+
+
+def _proven(solver: Solver, position: Position, seconds: float) -> int | None:
+    try:
+        return solver.score(position, time_limit=max(0.0, seconds))
+    except NotProven:
+        return None
+
+
+def _in_words(position: Position, score: int) -> str:
+    """The meaning of a position's score, as in "yellow wins in 4 moves" and "X has won"."""
+    if score == 0:
+        return "a draw"
+    winner = picture_names(position.game)[position.seat if score > 0 else 1 - position.seat]
+    if position.is_over:
+        return f"{winner} has won"
+    return f"{winner} wins in {moves_in_words(position.game, position.ply, score)}"
+
+
+def page_scores(solver: Solver, position: Position, seconds: float) -> list[int] | None:
+    """The scores of all actions as the well-known solver page gives them, `FULL` if none is possible; None if they
+    are not all proven in time.
+    """
+    scores = [FULL] * position.game.num_actions
+    if position.is_over:
+        return scores
+    for action, bounds in enumerate(solver.action_bounds(position, time_limit=seconds)):
+        if bounds is not None:
+            if not bounds.proven:
+                return None
+            scores[action] = bounds.lower
+    return scores

@@ -1,0 +1,192 @@
+"""Agents that visitors keep under a name: files in a folder, opponents for everybody, and downloads."""
+
+from __future__ import annotations
+
+import math
+import re
+import shutil
+import sys
+import tempfile
+import threading
+import unicodedata
+import weakref
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import quote, unquote
+
+from starlette.responses import FileResponse
+
+from tictac_apps.web.insight import title
+from tictac_apps.web.limits import Limits
+from tictac_apps.web.requests import Fields, Rates, Refused
+from tictac_env.arena.game_record import name_of_game
+from tictac_env.games import Game, get_game
+from tictac_env.policies import POLICIES, own_game
+from tictac_env.policies.loading import AGENT_FILES
+from tictac_env.storage import archive_in, sha256, writing
+
+SHORTEST, LONGEST = 2, 24
+"""The characters of a name."""
+TAKEN = {*POLICIES, "you", "nobody"}
+"""Names that mean something else on the page."""
+
+CAN_DELETE = "whoever runs the server can delete some"
+
+
+class KeptAgent(NamedTuple):
+    """An agent in the folder."""
+
+    name: str
+    path: Path
+    sha256: str
+    since: int
+    """When its file was written, in nanoseconds: agents are listed by it."""
+
+
+class KeptAgents:
+    """The agents that are kept, for each game by name.
+
+    The file of an agent is FOLDER/GAME/NAME.npz or .zip, the game's name as in an address ("%3A" for ":"). If a file is
+    deleted, its agent is gone at once; files put there by hand are seen when the server starts. Those that are damaged,
+    or of another game, are skipped with a line.
+
+    Args:
+        limits: how many, and of how many bytes.
+        folder: where they are, made if it is missing; None for a temporary one, which ends with the server.
+
+    Attributes:
+        lasting: whether they are there after a restart.
+
+    Raises:
+        OSError: the folder cannot be made or read.
+    """
+
+    def __init__(self, limits: Limits, folder: Path | None = None) -> None:
+        self.limits = limits
+        self.lasting = folder is not None
+        self.folder = folder or Path(tempfile.mkdtemp(prefix="tictac-league-"))
+        self._removed = None if folder else weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
+        self._rates = Rates(limits.keeps_a_minute / 60, limits.keeps_a_minute)
+        self._lock = threading.RLock()
+        self._of_game: dict[Game, dict[str, KeptAgent]] = {}  # of a game, by the name in small letters
+        self.folder.mkdir(parents=True, exist_ok=True)
+        for path in sorted(self.folder.glob("*/*")):
+            if path.suffix in AGENT_FILES and not path.name.startswith("."):
+                self._find(path)
+
+    def _find(self, path: Path) -> None:
+        """Adds the agent of a file that is there, or says why not."""
+        try:
+            game, name = get_game(unquote(path.parent.name)), agent_name(path.stem)
+            with archive_in(path) as archive:
+                if damaged := archive.testzip():
+                    raise ValueError(f"{damaged} in it is damaged")
+            if own_game(path) != game:
+                raise ValueError("it holds no agent of this game")
+            if name.casefold() in self._of_game.get(game, {}):
+                raise ValueError(f"the name {name!r} is there already")
+            self._add(game, name, path)
+        except Exception as error:  # whatever a damaged archive provokes in zlib, zipfile, json, numpy or torch
+            reason = error.detail if isinstance(error, Refused) else error
+            print(f"{path.parent.name}/{path.name} is skipped: {reason}", file=sys.stderr)
+
+    def _add(self, game: Game, name: str, path: Path) -> None:
+        agents, key = self._of_game.setdefault(game, {}), name.casefold()
+        agents.pop(key, None)  # a later copy is the last one, also if the clock has not moved since the one before it
+        agents[key] = KeptAgent(name, path, sha256(path), path.stat().st_mtime_ns)
+
+    def games(self) -> list[Game]:
+        """The games that have agents."""
+        with self._lock:
+            return [game for game in self._of_game if self.agents(game)]
+
+    def agents(self, game: Game) -> list[KeptAgent]:
+        """The agents of a game, in the order in which they were kept."""
+        with self._lock:
+            known = self._of_game.get(game, {})
+            for key in [key for key, agent in known.items() if not agent.path.is_file()]:
+                del known[key]
+            return sorted(known.values(), key=lambda agent: agent.since)
+
+    def get(self, name: str, game: Game) -> KeptAgent:
+        """The agent of that name.
+
+        Raises:
+            Refused: there is none.
+        """
+        with self._lock:
+            found = self._of_game.get(game, {}).get(name.casefold())
+        if found is None or not found.path.is_file():
+            raise Refused(f"no agent called {name!r} is kept here for {title(game)}", 404)
+        return found
+
+    def keep(self, text: str, game: Game, file: Path, earlier: str = "", address: str = "") -> str:
+        """Copies the file of an agent, and returns the name of the copy.
+
+        Args:
+            text: the name it shall have.
+            game: what it plays.
+            file: the agent.
+            earlier: the name of a copy by the same owner, which may be replaced; "" for none.
+            address: the owner's.
+
+        Raises:
+            Refused: there is no file, the name is no name or taken, there are too many agents or too large ones, or the
+                address keeps too many.
+        """
+        name, limits = agent_name(text), self.limits
+        if not file.is_file():
+            raise Refused("nothing has been learned yet; try again in a moment", 409)
+        with self._lock:
+            agents = self.agents(game)
+            taken = self._of_game.get(game, {}).get(name.casefold())
+            if taken is not None:
+                name = taken.name
+                if name != earlier:
+                    raise Refused(f"another agent is called {name!r}; choose another name", 409)
+            elif len(agents) >= limits.kept_agents:
+                raise Refused(f"{len(agents):,} agents are kept for this game, as many as may; {CAN_DELETE}", 409)
+            content = file.read_bytes()
+            if len(content) > limits.kept_agent_bytes:
+                most = f"at most {limits.kept_agent_bytes:,} are kept; train a smaller agent, or for a shorter time"
+                raise Refused(f"this agent has {len(content):,} bytes; {most}", 413)
+            used = sum(agent.path.stat().st_size for one in self.games() for agent in self.agents(one))
+            if used + len(content) > limits.kept_bytes:
+                raise Refused(f"the agents kept here fill the {limits.kept_bytes:,} bytes they may; {CAN_DELETE}", 409)
+            if wait := self._rates.wait(address):
+                reason = f"at most {limits.keeps_a_minute} agents a minute are kept for one address"
+                raise Refused(f"{reason}; try again in {math.ceil(wait)} s", 429, {"retry-after": f"{math.ceil(wait)}"})
+            path = self.folder / quote(name_of_game(game), safe="") / f"{name}{file.suffix}"
+            with writing(path) as copy:
+                copy.write(content)
+            self._add(game, name, path)
+        return name
+
+    def download(self, fields: Fields) -> FileResponse:
+        """The file of the agent of a `name` and a `game`."""
+        found = self.get(fields.words("name"), fields.game)
+        return FileResponse(found.path, media_type="application/octet-stream", filename=found.path.name)
+
+    def close(self) -> None:
+        """Deletes the temporary folder."""
+        if self._removed is not None:
+            self._removed()
+
+
+def agent_name(text: str) -> str:
+    """The name that a text is: composed, and with single spaces.
+
+    Raises:
+        Refused: it is none: 2 to 24 letters of any alphabet, digits, spaces, "-" and "_", the first one a letter or a
+            digit; or it means something else.
+    """
+    name = " ".join(unicodedata.normalize("NFC", text).split())
+    kinds = "".join("-" if one in " -_" else unicodedata.category(one)[0] for one in name)
+    # At most two marks (M) on a letter: piled up they would cover the rows above. No "-" first: a spreadsheet would
+    # take the name for a formula.
+    if not re.fullmatch(r"[LN]M{0,2}(-|[LN]M{0,2})*", kinds) or not SHORTEST <= len(name) <= LONGEST:
+        allowed = f'{SHORTEST} to {LONGEST} letters, digits, spaces, "-" and "_", the first one a letter or a digit'
+        raise Refused(f"a name has {allowed}, not {text!r}")
+    if name.casefold() in TAKEN:
+        raise Refused(f"{name!r} means something else on this page; choose another name")
+    return name

@@ -1,0 +1,301 @@
+"""Trainings that the page shows while they run: `python -P -m tictac_apps.web.live_training FOLDER [GAME...]`.
+
+The process reads lines of JSON from its input: first the plan, then `{"watch": MOVES}` for each position whose thoughts
+are wanted. Any other line, or the end of the input, asks it to stop: so it ends with the program that began it. It
+writes lines of JSON: `{"kind": "row", ...}` for each point of the curve, "progress", "thoughts", "lesson", "level", and
+at last "end" or "error". It saves the agent in the folder, as agent.npz or agent.zip, now and then and at the end. The
+games are those of the server; of "module:Name-v0" the module is imported.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, TextIO
+
+import tictac_agents
+from tictac_agents.curves import against_perfect, mistakes
+from tictac_agents.factory import new_agent
+from tictac_agents.tabular.value_td import ValueTD
+from tictac_apps.web.insight import thoughts
+from tictac_apps.web.training_plans import Plan
+from tictac_env.arena import play_match, verdict
+from tictac_env.games.registry import import_game
+from tictac_env.lazy import see_current_folder
+from tictac_env.policies import as_policy
+from tictac_env.policies.pool import level_settings
+from tictac_env.position import Position, format_moves
+
+POINTS = 60
+"""Points of a curve, about, unless they would cost too much time."""
+SAVE_SECONDS, PROGRESS_SECONDS = 2.0, 0.4
+PARTS = {"point": 0.05, "perfect": 0.04, "level": 0.07, "save": 0.04}
+"""The part of the time that each kind of work beside the learning may take: a fifth for all."""
+SPENT = {"point": 0.0, "perfect": 0.4, "level": 0.5, "save": 0.0}
+"""The seconds that count as taken at the beginning, so that some learning is seen before what is slow."""
+MATCH_GAMES, LEVEL_GAMES = 100, 20
+"""Games that judge a learner, half of them in each seat: against random play if the game is too large for a verdict,
+and against each level."""
+FOLLOWED, PERFECT_GAMES = 1_000, 50
+"""Positions that are followed for the results against perfect play, and games that are drawn if there are more."""
+LARGEST_LESSON = 50_000
+"""No game is walked through with a table of more positions, as it would have to be copied for each."""
+
+
+class Allowance:
+    """The time that work beside the learning has taken, so that it takes no more than its part.
+
+    The first work of each kind is not counted: most of its time is spent on loading machine code and positions.
+    """
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+        self._spent = dict(SPENT)
+        self._loaded: set[str] = set()
+
+    def allows(self, kind: str) -> bool:
+        """True if a kind of work, a key of `PARTS`, has not yet taken its part of the time."""
+        return self._spent[kind] <= PARTS[kind] * (time.monotonic() - self._began)
+
+    @contextlib.contextmanager
+    def spending(self, kind: str) -> Iterator[None]:
+        """Counts the time of a block."""
+        began = time.monotonic()
+        yield
+        if kind in self._loaded:
+            self._spent[kind] += time.monotonic() - began
+        self._loaded.add(kind)
+
+
+class Training:
+    """A training that reports; the callback of `learn` of tables and of `NTupleTD`.
+
+    Args:
+        plan: what is trained.
+        folder: where the agent is saved.
+        output: where the lines are written.
+    """
+
+    def __init__(self, plan: Plan, folder: Path, output: TextIO) -> None:
+        self.plan, self.settings = plan, plan.agent_settings()
+        self.rules = self.settings.rules
+        self.agent = new_agent(plan.agent, self.settings, plan.seed)
+        self.path = folder / plan.file_name
+        unit = plan.settings.get("verdict_every") or 1  # so that a learner with verdicts is not called in between
+        self.called_every = unit * max(1, plan.total // POINTS // unit)
+        self.stopping = threading.Event()
+        self.proven = False
+        self.watched = Position.start(self.rules)
+        self._output = output
+        self._allowance = Allowance()
+        self._saved = self._reported = 0.0
+        self._due, self._judged = 0, -1
+
+    def listen(self, source: TextIO) -> None:
+        """Hears, in another thread, what to watch; any other line, or the end of the input, stops the training."""
+
+        def hear() -> None:
+            for line in iter(source.readline, ""):
+                with contextlib.suppress(ValueError, TypeError, KeyError):
+                    self.watched = Position.from_moves(self.rules, json.loads(line)["watch"])
+                    self._reported = 0.0  # it is wanted now
+                    continue
+                break
+            self.stopping.set()
+
+        threading.Thread(target=hear, daemon=True).start()
+
+    def run(self) -> None:
+        """Trains the agent."""
+        if self.plan.kind == "network":
+            self.agent.learn(self.plan.total, self.on_step)
+        else:
+            self(self.agent)
+            total = {"table": "total_episodes", "games": "total_games"}[self.plan.kind]
+            self.agent.learn(**{total: self.plan.total}, callback=self, progress_bar=False)
+        self.judge(last=True)
+        self.climb(last=True)
+        self.show_thoughts()
+        self.report("end", stopped=self.stopping.is_set(), proven=self.proven)
+
+    def __call__(self, learner: Any) -> bool:
+        """Judges a learner if it is time; False if the run is to end."""
+        return self._go_on()
+
+    def on_step(self, local: dict[str, Any], world: dict[str, Any]) -> bool:
+        """Judges a network if it is time; False if the run is to end."""
+        return self._go_on()
+
+    @property
+    def done(self) -> int:
+        """The number of games, of networks of steps, that it has learned from."""
+        done: int = getattr(self.agent, self._counter)
+        return done
+
+    @property
+    def _counter(self) -> str:
+        return {"table": "num_episodes", "games": "num_games", "network": "num_timesteps"}[self.plan.kind]
+
+    def _go_on(self) -> bool:
+        """Judges and reports if it is time; False if the run is to end."""
+        # On small games each point is judged, so that the same seed always ends with the same proof.
+        if self.plan.total > self.done >= self._due and (self.settings.is_small or self._allowance.allows("point")):
+            self._due = (self.done // self.called_every + 1) * self.called_every
+            self.judge()
+            self.climb()
+        if time.monotonic() - self._reported > PROGRESS_SECONDS:
+            self._reported = time.monotonic()
+            self.report("progress", done=self.done)
+            self.show_thoughts()
+        return not self.stopping.is_set() and not (self.proven and self.plan.until_proven)
+
+    def player(self) -> Any:
+        """The agent as it plays: greedy moves of a network."""
+        return tictac_agents.Snapshot(self.agent) if self.plan.kind == "network" else self.agent
+
+    def show_thoughts(self) -> None:
+        """Reports what the agent thinks now of the moves of the position that is watched."""
+        position = self.watched
+        if position.is_over:
+            return
+        # The average of an n-tuple network, which plays, is costly: it learns while it is watched.
+        agent = self.agent.learning if self.plan.kind == "games" and not self.agent.is_done else self.player()
+        found = thoughts(as_policy(agent, self.rules), position, 0)
+        self.report("thoughts", at=self.done, moves=format_moves(self.rules, position.moves), thoughts=found)
+
+    def judge(self, last: bool = False) -> None:
+        """Adds a point to the curve, walks through the next game of a table; saves the agent if it is time."""
+        if last or (time.monotonic() - self._saved > SAVE_SECONDS and self._allowance.allows("save")):
+            with self._allowance.spending("save"):
+                self.agent.save(self.path)
+            self._saved = time.monotonic()
+        if last and self.settings.is_small and self._judged == self.done:
+            return
+        self._judged = self.done
+        with self._allowance.spending("point"):
+            row = self._row()
+        # Only games with known positions have a solver that is quick; what has learned nothing need not be asked.
+        if row["mistakes"] is not None and self.done and (last or self._allowance.allows("perfect")):
+            with self._allowance.spending("perfect"):
+                row["perfect"] = against_perfect(self.player(), self.rules, FOLLOWED, PERFECT_GAMES)
+        self.proven = bool(row["infallible"])
+        self.report("row", **row)
+        if self.plan.kind == "table" and not last and len(self.agent) <= LARGEST_LESSON:
+            with self._allowance.spending("point"):
+                self.report("lesson", **lesson(self.agent, self.settings.env()))
+
+    def _row(self) -> dict[str, Any]:
+        """A point of the curve, for JSON.
+
+        Returns:
+            `at`, the number of games or steps; `first` and `second`, the shares of games won, drawn and lost against
+            random play from either seat, and `exact`, true if these are exact. On small games `exploitability`,
+            `infallible`, for each seat the shortest game that beats it (None if there is none), and `lines`, how many
+            games it can win, draw and lose, over all replies from both seats. On large ones `mistakes`, the share on
+            known positions, and `perfect`, the results against perfect play (see `against_perfect`); None if not known.
+        """
+        agent = self.player()
+        names = ("exploitability", "infallible", "beaten_first", "beaten_second", "lines", "mistakes", "perfect")
+        row: dict[str, Any] = dict.fromkeys(names)
+        if self.settings.is_small:
+            found = verdict(agent, self.rules)
+            first, second = found.as_first.against_random, found.as_second.against_random
+            row |= {"exploitability": found.exploitability, "infallible": found.unbeatable}
+            row |= {"beaten_first": found.as_first.losing_line, "beaten_second": found.as_second.losing_line}
+            row["lines"] = list(found.as_first.lines + found.as_second.lines)
+        else:
+            match = play_match(agent, "random", self.rules, MATCH_GAMES)
+            first, second = match.as_first, match.as_second
+            row["mistakes"] = mistakes(agent, self.rules)
+        shares = {name: [count / side.games for count in side] for name, side in (("first", first), ("second", second))}
+        return {"at": self.done, "exact": self.settings.is_small, **shares, **row}
+
+    def climb(self, last: bool = False) -> None:
+        """Reports the highest level that the agent beats, from 1 up: of a large game now and then, else at the end."""
+        due = self.done and not self.settings.is_small and self._allowance.allows("level")
+        if self.stopping.is_set() or not (last or due):
+            return
+        beaten, agent = 0, self.player()
+        with self._allowance.spending("level"):
+            for number in range(1, len(level_settings(self.rules)) + 1):
+                if play_match(agent, f"level:{number}", self.rules, LEVEL_GAMES).total.score <= 0.5:
+                    break
+                beaten = number
+        self.report("level", at=self.done, level=beaten)
+
+    def report(self, kind: str, **content: Any) -> None:
+        """Writes a line."""
+        self._output.write(json.dumps({"kind": kind, **content}) + "\n")
+        self._output.flush()
+
+
+def lesson(learner: Any, env: Any) -> dict[str, Any]:
+    """Walks through a table's next game, as in figure 2 of S1's paper. A copy learns from it in `env`, not the table.
+
+    Returns:
+        `moves`, the game; `backups` in the order in which they were made, each with `ply` (the position after so many
+        moves), `seat` (whose value it is), `move` (the action's name; None for the value of a position), `before` and
+        `after`; and `at`, the number of games before.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "copy.npz"
+        learner.save(path)
+        copy = type(learner).load(path, env)
+    for name in ("epsilon", "learning_rate"):  # as they are now, as the copy's run has one game
+        schedule = getattr(learner, name)
+        if isinstance(schedule, list):
+            setattr(copy, name, learner.scheduled(schedule) if learner.num_episodes else schedule[0])
+    copy.compiled = False
+    copy.verdict_every = 0  # S0's rule could make it forget what it learns
+    played: list[Position] = []
+    copy.learn(total_episodes=1, callback=lambda one: played.append(one.env.unwrapped.position), progress_bar=False)
+    moves = played[0].moves
+    positions = [Position.start(learner.game)]
+    for action in moves:
+        positions.append(positions[-1].play(action))
+    found: list[tuple[dict[str, Any], Any]] = []
+    if isinstance(learner, ValueTD):  # the values of the positions, for either seat
+        for seat in (1, 0):
+            for ply, one in enumerate(positions):
+                both = one.stones[seat], one.stones[1 - seat]
+                values = [table.value(seat, *both) for table in (learner, copy)]
+                found.append(({"ply": ply, "seat": seat, "move": None}, values))
+    else:  # the values of the actions played
+        for ply, (action, one) in enumerate(zip(moves, positions, strict=False)):
+            values = [float(table.values(one.own, one.opp)[action]) for table in (learner, copy)]
+            found.append(({"ply": ply, "seat": one.seat, "move": format_moves(one.game, [action])}, values))
+    backups = [of | {"before": before, "after": after} for of, (before, after) in found if before != after]
+    if getattr(learner, "updates", "backward") == "backward":
+        backups.reverse()
+    return {"at": learner.num_episodes, "moves": format_moves(learner.game, moves), "backups": backups}
+
+
+def main(words: list[str] | None = None) -> int:
+    """Trains as the first line of input says; returns the exit status."""
+    folder, *games = sys.argv[1:] if words is None else words
+    with contextlib.suppress(OSError, AttributeError):
+        os.nice(10)  # who plays comes before what learns
+    output, sys.stdout = sys.stdout, sys.stderr  # what agents print is no line of ours
+    see_current_folder()
+    try:
+        for game in games:
+            import_game(game)
+        training = Training(Plan.from_dict(json.loads(sys.stdin.readline())), Path(folder), output)
+        training.listen(sys.stdin)
+        training.run()
+    except Exception as error:
+        output.write(json.dumps({"kind": "error", "reason": f"{type(error).__name__}: {error}"[:500]}) + "\n")
+        output.flush()
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,209 @@
+"""Opponents: policies by name within the server's limits, and agents: checkpoints, those in training, those kept."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import threading
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from gymnasium.error import DependencyNotInstalled
+
+from tictac_apps.web.insight import own_solver
+from tictac_apps.web.kept import KeptAgents
+from tictac_apps.web.limits import Limits
+from tictac_apps.web.requests import Refused
+from tictac_env.checks import parse_whole
+from tictac_env.games import GAMES, Game, game_name
+from tictac_env.games.registry import FAMILIES
+from tictac_env.policies import POLICIES, Mixture, Policy, named_policy, own_game
+from tictac_env.policies.loading import AGENT_FILES, REMOVED, load_player
+from tictac_env.policies.pool import level_settings
+from tictac_env.solver.enumerate import SMALL_CELLS
+from tictac_env.solver.players import DEFAULT_DEPTH, Perfect
+
+FILE, TRAINING, LEAGUE = FILES = "file:", "training:", "league:"
+"""The prefixes of the names of checkpoints, of trainings and of agents that were kept."""
+LOADED_AGENTS = 16
+"""The most agents that stay loaded."""
+MAX_FILE_BYTES = 256 << 20
+
+
+class Opponents:
+    """Players by their names, as requests give them.
+
+    A name is that of a policy ("rule", "mcts:400", "level:3"), "file:" and the name of a file in the folder of
+    checkpoints, "training:" and the token of a training, or "league:" and the name of an agent that was kept. A name
+    never imports a module and never is a path.
+
+    Args:
+        limits: how strong and how many.
+        folder: of checkpoints; None for none.
+        training_file: returns the file of the training with a token, or raises `Refused`; None if there are none.
+        games: those offered, which do not count as a size of their own.
+        kept: the agents that visitors kept; None if they cannot.
+
+    Raises:
+        ValueError: `folder` is not a folder.
+    """
+
+    def __init__(
+        self,
+        limits: Limits,
+        folder: Path | None = None,
+        training_file: Callable[[str], Path] | None = None,
+        games: Iterable[Game] = GAMES.values(),
+        kept: KeptAgents | None = None,
+    ) -> None:
+        if folder is not None and not folder.is_dir():
+            raise ValueError(f"there is no folder {str(folder)!r} of checkpoints")
+        self.limits = limits
+        self.folder = folder
+        self._training_file = training_file
+        self._kept = kept
+        self._known = {*games, *(family.default for family in FAMILIES.values())}
+        self._sizes: set[Game] = set()
+        self._loaded = functools.lru_cache(LOADED_AGENTS)(_loaded)
+        self._lock = threading.Lock()
+
+    def files(self) -> dict[str, Path]:
+        """The checkpoints in the folder, by name."""
+        if self.folder is None:
+            return {}
+        return {
+            path.name: path for path in sorted(self.folder.iterdir()) if path.suffix in AGENT_FILES and path.is_file()
+        }
+
+    def menu(self, game: Game) -> dict[str, Any]:
+        """The opponents that the page offers for a game.
+
+        Returns:
+            `opponents`; `league`, the agents kept; and `files`, the checkpoints of this game, and those that do not say
+            theirs: each has a `name` and what is `shown`. And the `default`, a name.
+        """
+        small = game.cells <= SMALL_CELLS
+        levels = [f"level:{number}" for number in range(1, len(level_settings(game)) + 1)]
+        depths = ("minimax:2", f"minimax:{DEFAULT_DEPTH}", "minimax:8", f"minimax-first:{DEFAULT_DEPTH}")
+        minimax = ("minimax", "minimax-first") if small else depths
+        names = ("random", "rule", *minimax, "mcts:50", "mcts:400", "mcts", "mcts:10000", "perfect", "perfect:0.1")
+        kept = self._kept.agents(game) if self._kept else []
+        offered = {name.partition(":")[0] for name in names} | {"level", "human"}
+        others = [*names, *(one for one in POLICIES if one not in offered)]
+        return {
+            "opponents": [{"name": name, "shown": name} for name in levels + others],
+            "league": [{"name": LEAGUE + one.name, "shown": one.name} for one in kept],
+            "files": [
+                {"name": FILE + name, "shown": name}
+                for name, path in self.files().items()
+                if _game_said(path) in (None, game)
+            ],
+            "default": "level:5" if small else "level:4",
+        }
+
+    def admit(self, game: Game) -> None:
+        """Lets a game be played, searched and solved here.
+
+        Raises:
+            Refused: it is of one size too many.
+        """
+        with self._lock:
+            if game in self._known or game in self._sizes:
+                return
+            if len(self._sizes) >= self.limits.sizes:
+                names = ", ".join(sorted(str(game_name(one)) for one in self._sizes))
+                raise Refused(f"this server plays at most {self.limits.sizes} sizes of board, by now: {names}", 422)
+            self._sizes.add(game)
+
+    def get(self, name: str, game: Game, waited: float = 0.0) -> Policy:
+        """The player of that name, for the thread that asks.
+
+        Args:
+            name: as above.
+            game: what it is to play.
+            waited: how many seconds of its time for a move are over.
+
+        Raises:
+            Refused: there is none, it is stronger than is allowed here, or it does not play this game.
+        """
+        if name.startswith(FILES):
+            return self._from_file(name, game)
+        base, _, argument = name.partition(":")
+        if base not in POLICIES or base == "human":
+            known = ", ".join(one for one in POLICIES if one != "human")
+            there_are = f"there are {known}, with arguments, {FILE}NAME and {LEAGUE}NAME"
+            raise Refused(f"no opponent is called {name!r}; {REMOVED.get(base, there_are)}", 404)
+        self._check_strength(base, parse_whole(argument) or 0, game)
+        try:
+            policy: Any = named_policy(name, game)
+        except ValueError as error:
+            raise Refused(str(error)) from None
+        depth, milliseconds = self.limits.depth, 1000 * self.limits.move_seconds
+        if base == "ntuple" and (policy.plies > depth or (policy.milliseconds or 0) > milliseconds):
+            raise Refused(f"{policy} is too slow here: at most {depth} plies are looked ahead, or {milliseconds:g} ms")
+        seconds = max(0.05, self.limits.move_seconds - waited)
+        if base == "perfect":
+            return Perfect(float(argument or 0), seconds, own_solver(game))
+        if base == "level":
+            setting = level_settings(game)[int(argument) - 1]
+            if setting.policy.startswith("perfect"):
+                policy = Mixture(
+                    [self.get(setting.policy, game, waited), "random"], [1 - setting.random, setting.random]
+                )
+                policy.name = name
+        found: Policy = policy
+        return found
+
+    def _check_strength(self, base: str, asked: int, game: Game) -> None:
+        if base == "mcts" and asked > self.limits.simulations:
+            raise Refused(f"at most {self.limits.simulations:,} simulations a move are run here, not {asked:,}")
+        if base.startswith("minimax"):
+            most = game.cells if game.cells <= SMALL_CELLS else self.limits.depth if game.num_actions <= 9 else 4
+            if asked > most:
+                raise Refused(f"minimax looks at most {most} plies ahead here, not {asked}")
+
+    def _from_file(self, name: str, game: Game) -> Policy:
+        rest = name.partition(":")[2]
+        if name.startswith(TRAINING):
+            if self._training_file is None:
+                raise Refused("this server trains no agents", 404)
+            path = self._training_file(rest)
+        elif name.startswith(LEAGUE):
+            if self._kept is None:
+                raise Refused("this server keeps no agents", 404)
+            path = self._kept.get(rest, game).path
+        elif rest in (files := self.files()):
+            path = files[rest]
+        else:
+            raise Refused(f"there is no checkpoint {rest!r} here", 404)
+        try:
+            found = path.stat()
+        except OSError:
+            raise Refused("nothing has been saved yet; try again in a moment", 409) from None
+        if found.st_size > MAX_FILE_BYTES:
+            raise Refused(f"{name!r} is too large to load")
+        try:
+            return self._loaded(path, found.st_mtime, game)
+        except (OSError, ValueError, DependencyNotInstalled) as error:
+            reason = str(error).replace(str(path), path.name)  # visitors need not know where the folder is
+            raise Refused(reason, 422) from None
+
+
+def _loaded(path: Path, changed: float, game: Game) -> Policy:
+    """The agent of a file that was changed at a time, for a game."""
+    return load_player(path, game).policy
+
+
+def _game_said(path: Path) -> Game | None:
+    """The game that a checkpoint says it plays; None if it says none, or cannot be read: then asking for it tells."""
+    with contextlib.suppress(OSError):
+        return _game_read(path, path.stat().st_mtime)
+    return None
+
+
+@functools.lru_cache(1024)
+def _game_read(path: Path, changed: float) -> Game | None:
+    with contextlib.suppress(OSError, ValueError, DependencyNotInstalled):
+        return own_game(path)
+    return None

@@ -1,0 +1,509 @@
+"""The main job, `tictac bench`: all players are judged, rated and shown, and a user's player costs itself only."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import jsonschema
+import numpy as np
+import pytest
+from conftest import breadth
+
+import tictac_agents
+from tictac_apps.bench import learning
+from tictac_apps.bench import run as job
+from tictac_apps.bench.cast import LEARNERS, QUICKLY, cast
+from tictac_apps.bench.results import SCHEMA, truth_text
+from tictac_apps.cli import main
+from tictac_env.arena import ResultStore, exploitability
+from tictac_env.games import GAMES
+from tictac_env.jobs import WorkerLost
+from tictac_env.policies import load_player
+from tictac_env.position import IllegalMove
+
+SMALL = ["--no-deep", "--shorter", "0.02", "--games", "4", "--positions", "30", "--workers", "2"]
+TIC_TAC_TOE = ("random", "rule", "minimax", "QLearning", "ValueIteration")
+CONNECT_FOUR = ("rule", "NTupleTD")
+PLAYERS = """
+import os, time
+
+def lowest(observation, mask):
+    return int(mask.argmax())
+
+def throws(observation, mask):
+    if observation.sum() > 4:
+        raise RuntimeError("no idea")
+    return int(mask.argmax())
+
+def hangs(observation, mask):
+    while observation.sum() > 4:
+        time.sleep(0.01)
+    return int(mask.argmax())
+
+def illegal(observation, mask):
+    return 0
+
+def dies(observation, mask):
+    if observation.sum() > 4:
+        os._exit(3)
+    return int(mask.argmax())
+"""
+
+
+def run(folder: Path, *words: str) -> dict[str, Any]:
+    """The record of the job."""
+    assert main(["bench", *words, "--store", str(folder)]) == 0
+    found: dict[str, Any] = json.loads((folder / "results.json").read_text())
+    jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text())).validate(found)
+    return found
+
+
+def without_times(content: dict[str, Any]) -> dict[str, Any]:
+    """A record without what differs from run to run."""
+    found: dict[str, Any] = json.loads(json.dumps(content))
+    del found["seconds"], found["machine"]
+    for agent in (agent for game in found["games"] for agent in game["agents"]):
+        del agent["seconds"]
+        if agent["training"]:
+            del agent["training"]["cpu_seconds"]
+            for point in agent["training"]["curve"]:
+                del point["cpu_seconds"]
+    return found
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("bench")
+
+
+@pytest.fixture(scope="module")
+def record(folder: Path) -> dict[str, Any]:
+    return run(folder, *SMALL, "--against", *TIC_TAC_TOE, "--game", "TicTacToe-v0")
+
+
+@pytest.fixture(scope="module")
+def connect_four(folder: Path) -> dict[str, Any]:
+    words = ["--against", *CONNECT_FOUR, "--game", "ConnectFour-v0"]
+    return run(folder, *SMALL, *words)
+
+
+def players(content: dict[str, Any]) -> dict[str, Any]:
+    """The players of a record of one game."""
+    (game,) = content["games"]
+    return {agent["name"]: agent for agent in game["agents"]}
+
+
+def check_pairs(game: dict[str, Any]) -> None:
+    """Each pair has met from both seats, and both see the same games."""
+    count = sum(agent["rating"]["games"] > 0 for agent in game["agents"])
+    assert game["games"] == 4 * count * (count - 1) // 2 and len(game["pairs"]) == count * (count - 1)
+    scores = {(pair["player"], pair["opponent"]): pair for pair in game["pairs"]}
+    for (one, two), pair in scores.items():
+        assert sum(pair["as_first"]) == sum(pair["as_second"]) == 2
+        assert pair["as_first"] == scores[two, one]["as_second"][::-1]
+
+
+def test_everybody_is_judged_and_rated_and_has_met_everybody(
+    record: dict[str, Any], folder: Path, tmp_path: Path
+) -> None:
+    agents = players(record)
+    assert set(agents) == set(TIC_TAC_TOE)
+    check_pairs(record["games"][0])
+    for name in ("random", "rule", "minimax"):
+        assert agents[name]["verdict"]["exploitability"] == pytest.approx(float(exploitability(name)))
+    assert agents["minimax"]["verdict"]["as second"]["infallible"] and agents["minimax"]["training"] is None
+    assert agents["minimax"]["losing"] == {"first": None, "second": None}
+    losing = agents["rule"]["losing"]["second"]
+    assert losing["cells"] == [int(move) - 1 for move in losing["moves"]] and set(losing["winning_cells"]) <= set(
+        losing["cells"][::2]
+    )
+    learned = agents["QLearning"]["training"]
+    assert learned["games"] == 280 and agents["QLearning"]["checkpoint_sha256"]
+    last = learned["curve"][-1]
+    assert last["games"] == 280 and last["exploitability"] == agents["QLearning"]["verdict"]["exploitability"]
+    assert sum(last["v_perfect"]["first"]) == pytest.approx(1)
+    assert agents["ValueIteration"]["training"]["curve"] == []
+    check_command(agents["QLearning"], folder, tmp_path)
+    assert [agents[name]["one_move_rule"] for name in ("rule", "random")] == ["on", "off"]
+    with (folder / "results.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert {row["name"] for row in rows} == set(TIC_TAC_TOE)
+    assert all((folder / name).exists() for name in ("report.html", "results.schema.json"))
+
+
+def test_connect_four_has_learners_and_exact_results_against_perfect_play(connect_four: dict[str, Any]) -> None:
+    agents = players(connect_four)
+    check_pairs(connect_four["games"][0])
+    assert agents["rule"]["verdict"]["as second"]["v perfect"] == pytest.approx([0, 0, 1])  # the first player wins
+    wins, draws, losses = (f"{100 * share:.1f}" for share in agents["rule"]["verdict"]["as first"]["v perfect"])
+    assert truth_text(agents["rule"], "first").startswith(f"{wins} / {draws} / {losses}")
+    curve = agents["NTupleTD"]["training"]["curve"]
+    assert len(curve) >= 3 and all(0 <= point["mistakes"] <= 1 and point["exploitability"] is None for point in curve)
+    moves = agents["rule"]["losing"]["second"]
+    assert len(moves["cells"]) == len(set(moves["cells"])) == len(moves["moves"]) and len(moves["winning_cells"]) >= 4
+
+
+def test_kept_work_is_not_repeated_and_a_lost_learner_is_trained_again(
+    record: dict[str, Any], folder: Path, tmp_path: Path
+) -> None:
+    words = [*SMALL, "--game", "TicTacToe-v0"]
+    learned = next((folder / "agents").glob("QLearning-*.npz"))
+    before = {path: path.read_bytes() for path in [folder / "judged-runs.jsonl", *(folder / "agents").glob("Q*")]}
+    with ResultStore(folder / "games.sqlite") as store:
+        games = len(store)
+    assert without_times(run(folder, *words, "--against", *TIC_TAC_TOE)) == without_times(record)
+    assert {path: path.read_bytes() for path in before} == before
+    with ResultStore(folder / "games.sqlite") as store:
+        assert len(store) == games
+    learned.rename(file := tmp_path / "mine.npz")
+    agents = players(run(folder, str(file), *words, "--against", "random", "QLearning"))
+    assert agents["mine"]["verdict"] == agents["QLearning"]["verdict"] and learned.exists()
+    assert (agents["mine"]["kind"], agents["mine"]["role"], agents["mine"]["training"]) == ("file", "yours", None)
+    assert agents["QLearning"]["role"] == "cast"
+
+
+@pytest.mark.parametrize("game", breadth(["TicTacToe-v0"], ["ConnectFour-v0"]))
+def test_a_player_that_fails_costs_itself_only(
+    game: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("bots.py").write_text(PLAYERS)
+    bots = ["throws", "hangs", "illegal", "dies"] if game == "TicTacToe-v0" else ["lowest"]
+    words = [f"{name}=bots.py:{name}" for name in bots]
+    found = run(tmp_path / "out", *words, *SMALL, "--game", game, "--against", "random", "rule", "--time-limit", "0.3")
+    agents = players(found)
+    check_pairs(found["games"][0])
+    assert {name for name in agents if agents[name]["role"] == "yours"} == set(bots)
+    assert all(agents[name]["failure"] is None and agents[name]["verdict"] for name in ("random", "rule"))
+    assert [name for name in agents if agents[name]["rating"]["games"] == 0] == ["dies"] * ("dies" in bots)
+    if "dies" in bots:
+        assert all(agents[name]["failure"] and agents[name]["verdict"] is None for name in bots)
+        assert {one["player"] for one in found["games"][0]["forfeits"]} == {"throws", "hangs", "illegal"}
+    else:
+        assert agents["lowest"]["losing"]["first"]["moves"] in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--game", "Chess-v0"], "Chess-v0"),
+        (["--against", "randon", "rule"], "randon"),
+        (["gone.npz", "--against", "random"], "gone.npz"),
+        (["--against", "random"], "two players"),
+        (["rule", "--against", "rule", "random"], "two players of TicTacToe-v0 are named 'rule'"),
+    ],
+)
+def test_a_wrong_player_is_named_before_anything_is_done(
+    words: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    try:
+        status = main(["bench", "--store", str(tmp_path / "out"), "--game", "TicTacToe-v0", *SMALL, *words])
+    except SystemExit as error:
+        status = int(str(error.code))
+    assert status == 2 and message in capsys.readouterr().err and not (tmp_path / "out" / "results.json").exists()
+
+
+def test_the_command_of_each_learner_trains_with_its_settings(tmp_path: Path) -> None:
+    """The options are those of `tictac train`, and give the settings that the learner has."""
+    from tictac_apps.cli.arguments import CommandParser
+    from tictac_apps.cli.train import add_agents, chosen
+
+    for game, learners in LEARNERS.items():
+        for one in cast(list(learners), game, str(tmp_path), QUICKLY[game], 0, {}):
+            assert one.training is not None
+            if one.training.settings is None:
+                continue
+            parser = CommandParser()
+            add_agents(parser)
+            options = parser.parse_args(one.training.command.split()[2:])
+            assert chosen(options) == one.training.settings and options.seed == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kills", [1, 10])
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_a_stopped_run_continues_and_leaves_no_process(
+    kills: int, how: signal.Signals, record: dict[str, Any], tmp_path: Path
+) -> None:
+    job = ["bench", *SMALL, "--against", *TIC_TAC_TOE, "--game", "TicTacToe-v0", "--store", str(tmp_path)]
+    draw = random.Random(1)
+    for _ in range(kills):
+        program = subprocess.Popen(
+            [sys.executable, "-m", "tictac_apps", *job],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        try:
+            program.wait(draw.uniform(0.5, 6))
+        except subprocess.TimeoutExpired:
+            os.killpg(program.pid, how) if how == signal.SIGINT else program.kill()
+            program.wait()
+        for _ in range(100):
+            try:
+                os.killpg(program.pid, 0)
+            except ProcessLookupError:
+                break
+            time.sleep(0.1)
+        else:
+            os.killpg(program.pid, signal.SIGKILL)
+            pytest.fail("a worker outlived the program")
+    assert without_times(run(tmp_path, *job[1:-2])) == without_times(record)
+
+
+def arrays(path: Path, algorithm: str) -> dict[str, Any]:
+    """The arrays in a file of an agent."""
+    if path.suffix == ".zip":
+        model = getattr(tictac_agents, algorithm).load(path, device="cpu")
+        return {name: tensor.numpy() for name, tensor in model.policy.state_dict().items()}
+    with np.load(path) as found:
+        return {name: found[name] for name in found.files if isinstance(found[name], np.ndarray)}
+
+
+def check_command(agent: dict[str, Any], folder: Path, tmp_path: Path) -> None:
+    """The command that the record gives trains the same agent, to the bit."""
+    (file,) = (
+        path
+        for path in (folder / "agents").iterdir()
+        if hashlib.sha256(path.read_bytes()).hexdigest() == agent["checkpoint_sha256"]
+    )
+    again = tmp_path / f"again{file.suffix}"
+    assert main([*agent["training"]["command"].split()[1:], "--save", str(again)]) == 0
+    kept, found = (arrays(path, agent["agent"]) for path in (file, again))
+    assert kept and kept.keys() == found.keys()
+    for name in kept:
+        np.testing.assert_array_equal(kept[name], found[name])
+
+
+@pytest.mark.slow
+def test_networks_play_too(tmp_path: Path) -> None:
+    pytest.importorskip("sb3_contrib")
+    for game in ("TicTacToe-v0", "ConnectFour-v0"):
+        found = run(tmp_path, *SMALL[1:], "--game", game, "--against", "random", "DQN", "MaskablePPO")
+        for agent in (agent for agent in players(found).values() if agent["name"] != "random"):
+            assert agent["training"]["steps"] >= 5_000 and agent["training"]["curve"]
+            assert agent["budget"] == "no search; one evaluation of a network"
+            check_command(agent, tmp_path, tmp_path)
+
+
+# The parts of the job
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """A time that the test sets; `now` is that of the wall and of the processor."""
+    found = SimpleNamespace(now=100.0)
+    watch = SimpleNamespace(process_time=lambda: found.now, monotonic=lambda: found.now, time=lambda: found.now)
+    for module in (learning, job):
+        monkeypatch.setattr(module, "time", watch)
+    return found
+
+
+def test_a_curve_has_a_point_when_it_is_due_and_at_the_end(
+    clock: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Judging, which takes 50 seconds here, is not counted."""
+    answers = iter([False, True])
+
+    def judge(agent: Any, game: Any) -> Any:
+        clock.now += 50
+        first, second = (SimpleNamespace(against_best=shares) for shares in ((1, 0, 0), (0, 1, 0)))
+        unbeatable = next(answers)
+        return SimpleNamespace(unbeatable=unbeatable, exploitability=0.5, as_first=first, as_second=second)
+
+    monkeypatch.setattr(learning, "verdict", judge)
+    agent = SimpleNamespace(num_episodes=0, num_timesteps=0)
+    curve = learning.Curve(10, GAMES["TicTacToe-v0"], QUICKLY["TicTacToe-v0"])
+    assert curve.called_every == 10
+    for agent.num_episodes, clock.now, last in ((9, 101, False), (10, 102, False), (19, 155, False), (19, 156, True)):
+        agent.num_timesteps = 5 * agent.num_episodes
+        assert curve(agent, last=last)
+    assert curve.proven
+    assert curve(agent, last=True) and len(curve.points) == 2  # nothing was learned since
+    shares = {"first": [1, 0, 0], "second": [0, 1, 0], "exact": True}
+    judged = {"exploitability": 0.5, "mistakes": None, "v_perfect": shares}
+    assert curve.points == [
+        {"cpu_seconds": 2.0, "games": 10, "steps": 50} | judged,
+        {"cpu_seconds": 6.0, "games": 19, "steps": 95} | judged,
+    ]
+
+
+def test_a_curve_of_a_large_game_has_mistakes_and_after_an_illegal_move_nothing(
+    clock: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    game, scale, asked = GAMES["ConnectFour-v0"], QUICKLY["ConnectFour-v0"], []
+
+    def against_perfect(*arguments: Any) -> str:
+        asked.append(arguments[1:])
+        if len(asked) > 1:
+            raise IllegalMove("column 4")
+        return "shares"
+
+    monkeypatch.setattr(learning, "against_perfect", against_perfect)
+    monkeypatch.setattr(learning, "mistakes", lambda agent, game: 0.25)
+    monkeypatch.setattr(learning, "as_policy", lambda agent, game: load_player("random", game).policy)
+    curve, agent = learning.Curve(10, game, scale), SimpleNamespace(num_timesteps=20)
+    curve(agent)
+    agent.num_timesteps = 30
+    curve(agent)
+    assert [(one["games"], one["steps"]) for one in curve.points] == [(None, 20), (None, 30)]
+    measures = [(one["exploitability"], one["mistakes"], one["v_perfect"]) for one in curve.points]
+    assert measures == [(None, 0.25, "shares"), (None, None, None)]
+    assert asked == [(game, scale.max_positions, scale.exact_games)] * 2
+
+
+def test_a_training_is_repeated_only_if_its_file_or_record_is_missing(tmp_path: Path) -> None:
+    scale = replace(QUICKLY["TicTacToe-v0"], points=3, shorter=0.002)
+    [player] = cast(["QLearning"], "TicTacToe-v0", str(tmp_path), scale, 0, {})
+    assert player.training is not None
+    made = learning.trained(player.training, tmp_path, scale)
+    assert made["games"] == 28 and [point["games"] for point in made["curve"]] == [9, 18, 27, 28]
+    assert made["cpu_seconds"] == round(made["curve"][-1]["cpu_seconds"], 2) and made["steps"] > 28
+    file = tmp_path / player.training.file
+    record, before = file.with_suffix(".json"), file.stat().st_mtime_ns
+    record.write_text(json.dumps(made | {"games": 29}))
+    assert learning.trained(player.training, tmp_path, scale)["games"] == 29
+    assert file.stat().st_mtime_ns == before
+    for lost in (file, record):
+        lost.unlink()
+        assert learning.trained(player.training, tmp_path, scale)["games"] == 28 and file.exists()
+    for damaged in ("[]", "{", "3", json.dumps({"games": 1})):
+        record.write_text(damaged)
+        with pytest.raises(ValueError, match=rf"{record.name}.*delete it"):
+            learning.trained(player.training, tmp_path, scale)
+
+
+@pytest.mark.parametrize(
+    ("name", "games", "compiled"),
+    [("QLearning", 8_000, True), ("QLearning", 7_999, False), ("AlphaZero", 9_000, False)],
+)
+def test_a_table_with_enough_games_is_compiled_before_its_curve_begins(
+    name: str, games: int, compiled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[Any] = []
+
+    class Stub:
+        num_games = num_timesteps = run_games = games
+
+        def compile(self) -> None:
+            done.append("compile")
+
+        def learn(self, callback: Any, progress_bar: bool, **total: int) -> None:
+            done.append((total, callback.called_every, progress_bar))
+
+    monkeypatch.setattr(learning, "new_agent", lambda *arguments: Stub())
+    monkeypatch.setattr(learning.Curve, "_judged", lambda curve, agent: {})
+    scale = QUICKLY["TicTacToe-v0"]
+    [player] = cast([name], "TicTacToe-v0", "agents", scale, 0, {})
+    assert player.training is not None
+    length = "total_games" if name == "AlphaZero" else "total_episodes"
+    settings = player.training.settings.changed(**{length: games})
+    _, end, points = learning._trained_learner(replace(player.training, settings=settings), scale)
+    assert done == ["compile"] * compiled + [({length: games}, games // 20, False)]
+    assert points == [end] and end["games"] == games
+
+
+def test_the_seconds_of_each_phase_are_added_up(clock: SimpleNamespace) -> None:
+    phases = job._Phases(began=None)
+    for seconds in (2, 3):
+        with phases.phase("play"):
+            clock.now += seconds
+    phases.add({"compile": 1.26, "train": None, "judge": 4.0})
+    phases.add({"compile": 2.0, "train": 7.5, "judge": None})
+    spent = {"compile": 3.3, "train": 7.5, "judge": 4.0, "play": 5, "page": 0}
+    assert phases.seconds() == {"install": None, **spent, "total": 5}
+    told = "compile 3, train 8, judge 4, play 5, page 0"
+    assert str(phases) == f"5 s. Seconds by phase, of all processes: {told}"
+    installed = job._Phases(began=clock.now - 60.04)
+    clock.now += 1
+    assert (installed.seconds()["install"], installed.seconds()["total"]) == (60.0, 61.0)
+    assert job._Phases(began=clock.now + 5).seconds()["install"] == 0
+
+
+@pytest.mark.parametrize(("name", "replies", "positions"), [("perfect", 1, 1_000), ("ntuple", 2_000, 200_000)])
+def test_the_exact_solver_is_asked_for_one_lost_game_and_others_for_the_shortest(
+    name: str, replies: int, positions: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    game, scale, asked = GAMES["ConnectFour-v0"], QUICKLY["ConnectFour-v0"], []
+
+    def audit(player: Any, game: Any, scored: Any, **limits: Any) -> Any:
+        asked.append((scored and len(scored), limits))
+        return SimpleNamespace(verdict=None, to_json=lambda: '{"a": 1}')
+
+    def results(policy: Any, opponent: str, game: Any, **limits: Any) -> Any:
+        asked.append((opponent, limits))
+        first, second = (SimpleNamespace(shares=shares) for shares in ((1, 0, 0), (0, 1, 0)))
+        return SimpleNamespace(as_first=first, as_second=second, exact=False)
+
+    monkeypatch.setattr(job, "audit", audit)
+    monkeypatch.setattr(job, "exact_results", results)
+    found = job._audited(load_player(name, game), game, scale, 7)
+    assert found == ({"a": 1}, {"first": [1, 0, 0], "second": [0, 1, 0], "exact": False})
+    limits = {"seed": 7, "progress": False}
+    assert asked == [
+        (1_500, limits | {"max_positions": positions, "exact_games": 200, "replies": replies}),
+        ("random", limits | {"max_positions": 1_000, "games": 200}),
+    ]
+
+
+def test_what_decides_a_judgement_is_its_key(tmp_path: Path) -> None:
+    (tmp_path / "bots.py").write_text(PLAYERS)
+    game, scale = "TicTacToe-v0", QUICKLY["TicTacToe-v0"]
+
+    def keys(scale: Any = scale, seed: int = 0, limit: float = 1.0) -> list[dict[str, Any]]:
+        yours = {"mine": f"{tmp_path}/bots.py:lowest"}
+        found = cast(["rule", "QLearning"], game, str(tmp_path), scale, 0, yours)
+        whole = job.Job({game: found}, {game: GAMES[game]}, {game: scale}, tmp_path, seed, limit, os.getpid())
+        assert list(whole.contestants()) == [(game, name) for name in ("rule", "QLearning", "mine")]
+        return [whole.settings_of(game, one) for one in found]
+
+    usual = keys()
+    assert len({json.dumps(key) for key in usual}) == 3 and json.loads(json.dumps(usual)) == usual
+    assert keys(replace(scale, pair_games=2)) == usual
+    for changed in (keys(replace(scale, positions=9)), keys(replace(scale, replies=9)), keys(seed=1)):
+        assert all(one != other for one, other in zip(changed, usual, strict=True))
+    assert [one == other for one, other in zip(keys(limit=2.0), usual, strict=True)] == [True, True, False]
+    assert [one == other for one, other in zip(keys(replace(scale, shorter=0.5)), usual, strict=True)] == [
+        *(True, False, True)
+    ]
+
+
+def test_a_users_player_that_ends_its_worker_is_judged_as_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The cast is judged first; then each of the user's alone."""
+    done: list[Any] = []
+
+    def map_jobs(work: Any, jobs: Any, workers: int, **options: Any) -> Any:
+        for key in jobs:
+            done.append((key[1], workers))
+            if key[1] == "dies":
+                raise WorkerLost("ended")
+            yield key, work(key)
+
+    monkeypatch.setattr(job, "map_jobs", map_jobs)
+    keys = [("g", name) for name in ("dies", "rule", "mine", "random")]
+    of: Any = {key: SimpleNamespace(yours=key[1] in ("dies", "mine")) for key in keys}
+    found = list(job._each(lambda key, lost="": (key[1], lost[:8]), iter(keys), 4, of))
+    assert done == [("rule", 4), ("random", 4), ("dies", 1), ("mine", 1)]
+    told = [("rule", ""), ("random", ""), ("dies", "it ended"), ("mine", "")]
+    assert [result for _, result in found] == told and [key for key, _ in found] == [("g", name) for name, _ in told]
+
+
+def test_a_player_is_told_in_a_line() -> None:
+    verdict = {f"as {seat}": {"infallible": True, "losing line": None} for seat in ("first", "second")} | {
+        "exploitability": 0.0
+    }
+    found = {"audit": {"verdict": verdict}, "failure": None}
+    assert job._line(("TicTacToe-v0", "a"), found) == "Tic-tac-toe, a: as first unbeatable, as second unbeatable"
+    assert job._line(("Own-v0", "b"), {"audit": None, "failure": "no idea"}) == "Own-v0, b: no idea"
