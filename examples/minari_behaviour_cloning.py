@@ -28,6 +28,7 @@ import torch
 from torch import nn
 
 import tictac_env
+from tictac_apps.datasets import to_minari
 from tictac_env.position_batch import PositionBatch
 
 DATASETS = {
@@ -60,7 +61,7 @@ def make_dataset(name: str, game: str, games: int) -> None:
     """Plays the games of a dataset and writes them."""
     policy, opponent, play_as = DATASETS[name]
     env = gym.make(game, opponent=opponent, play_as=play_as)
-    tictac_env.to_minari(f"{name}-v0", env, policy, games=games)
+    to_minari(f"{name}-v0", env, policy, games=games)
 
 
 def load(name: str) -> tuple[Any, torch.Tensor, torch.Tensor, npt.NDArray[np.int16]]:

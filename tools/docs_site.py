@@ -33,6 +33,7 @@ from typing import Any, NamedTuple
 from gymnasium.error import DependencyNotInstalled
 
 import tictac_agents
+import tictac_apps
 import tictac_env
 from benchmarks.published import SYSTEMS
 from tictac_apps.web.export import export_page
@@ -392,11 +393,11 @@ def title_of(page: str) -> str:
 
 @cache
 def packages() -> dict[str, tuple[str, ...]]:
-    """The modules of `tictac_env` with an `__all__`, and these names; the smaller ones first."""
-    root = Path(tictac_env.__file__).parent
+    """The modules of `tictac_env` and `tictac_apps` with an `__all__`, and these names; the smaller ones first."""
+    roots = [Path(package.__file__).parent for package in (tictac_env, tictac_apps)]
     found = {}
-    for path in sorted(root.rglob("*.py")):
-        parts = ("tictac_env", *path.relative_to(root).with_suffix("").parts)
+    for home, path in [(root, path) for root in roots for path in sorted(root.rglob("*.py"))]:
+        parts = (home.name, *path.relative_to(home).with_suffix("").parts)
         names = declared(path)
         package = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
         if names and package not in INTERNAL:

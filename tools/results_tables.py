@@ -1,4 +1,4 @@
-"""Writes the tables of results in README.md and docs/ from the records in benchmarks/results.
+"""Writes the tables in README.md and docs/ from the records in benchmarks/results and from the packages.
 
     python tools/results_tables.py            # after a benchmark has been run again
     python tools/results_tables.py --check    # changes nothing; fails if a page does not show the record
@@ -13,6 +13,7 @@ A table is between two markers, and everything between them is written by this p
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -22,6 +23,8 @@ from typing import Any
 
 from benchmarks.records import RESULTS, parser_of
 from tictac_apps.bench.results import measured, percent, rating_text, shares_text, truth_text
+from tictac_env.policies import POLICIES, Policy
+from tictac_env.policies.loading import policy_class
 from tictac_env.storage import save_text
 from tools.run_examples import examples, recorded, records
 
@@ -120,6 +123,19 @@ def chosen(rows: Iterable[Record], columns: dict[str, tuple[str, Show]]) -> Tabl
 def whole(name: str, table: str) -> Table:
     """A record as it is."""
     return [{heading: plain(value) for heading, value in row.items()} for row in read(name, table)]
+
+
+def opponents() -> Table:
+    """The policies that have names, by what each says of itself and of its argument."""
+
+    def argument(policy: type[Policy]) -> str:
+        text = policy.from_name.__doc__ or ""
+        return "" if text == Policy.from_name.__doc__ else inspect.cleandoc(text).rstrip(".")
+
+    return [
+        {"name": f"`{name}`", "plays": policy.about, "with an argument": argument(policy)}
+        for name, policy in ((name, policy_class(name)) for name in POLICIES)
+    ]
 
 
 def levels() -> Table:
@@ -421,6 +437,7 @@ TABLES: dict[str, Callable[[], Table | str]] = {
     "verdicts": verdicts,
     "tournament-connect-four": partial(tournament_ratings, "ConnectFour-v0"),
     "levels": levels,
+    "opponents": opponents,
     "systems": partial(
         systems,
         (

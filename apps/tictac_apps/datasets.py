@@ -31,6 +31,8 @@ from tictac_env.progress import track
 from tictac_env.rng import STATES, advance, mix
 from tictac_env.solver.enumerate import NO_SCORE
 
+__all__ = ["to_minari"]
+
 if TYPE_CHECKING:
     from minari import MinariDataset
     from minari.data_collector import EpisodeBuffer

@@ -17,7 +17,11 @@ EXTRAS: dict[str, list[str]] = PROJECT["optional-dependencies"]
 OF_EXTRAS = {extra for extra, (package, *_) in EXTRAS.items() if package.startswith("tictac-env[")}
 SINGLE = sorted(EXTRAS.keys() - OF_EXTRAS)
 
-TO_MINARI = "import gymnasium, tictac_env; tictac_env.to_minari('a/b-v0', gymnasium.make('TicTacToe-v0'))"
+TO_MINARI = """
+import gymnasium
+from tictac_apps.datasets import to_minari
+to_minari('a/b-v0', gymnasium.make('TicTacToe-v0'))
+"""
 USES: dict[str, dict[str, str]] = {
     "rl": {
         "torch": "from tictac_agents import FittedQ; FittedQ()",
@@ -31,7 +35,7 @@ USES: dict[str, dict[str, str]] = {
         "starlette": "from tictac_apps.web.serve import serve; serve()",
         "uvicorn": "from tictac_apps.web.serve import serve; serve()",
     },
-    "notebook": {"anywidget": "import tictac_env; tictac_env.play('random', widget=True)"},
+    "notebook": {"anywidget": "from tictac_apps.notebook.play import play; play('random', widget=True)"},
     "minari": dict.fromkeys(("minari", "h5py", "PIL"), TO_MINARI),
     "plot": {"matplotlib": "from tictac_agents.curves import new_figure; new_figure(1, 1)"},
     "onnx": {

@@ -12,6 +12,7 @@ import pytest
 from gymnasium.error import DependencyNotInstalled
 
 import tictac_agents
+import tictac_apps
 import tictac_env
 from tools.docs_site import declared
 
@@ -29,7 +30,7 @@ def ours(thing: Any) -> bool:
 def public() -> dict[str, Any]:
     """Every public class and function of ours, by the path of its definition."""
     modules = ["tictac_agents"]  # lists its names when it is asked
-    for package in (tictac_env, tictac_agents):
+    for package in (tictac_env, tictac_agents, tictac_apps):
         root = Path(str(package.__file__)).parent
         for path in sorted(path for path in root.rglob("*.py") if declared(path)):
             parts = (package.__name__, *path.relative_to(root).with_suffix("").parts)

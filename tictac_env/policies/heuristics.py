@@ -132,6 +132,7 @@ class RandomPolicy(ReflexPolicy):
     """
 
     name = "random"
+    about = "Plays any legal action, each as often."
     budget = "no search"
 
     def __init__(self) -> None:
@@ -151,6 +152,7 @@ class RulePolicy(ReflexPolicy):
     """
 
     name = "rule"
+    about = "Wins if it can, else blocks, else moves near the centre."
     budget = "no search; one-move rule"
 
     def __init__(self) -> None:

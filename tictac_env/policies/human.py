@@ -31,6 +31,7 @@ class HumanPolicy(Policy):
     """
 
     name = "human"
+    about = "Asks a person at the terminal."
     one_game_at_a_time = True
 
     def __init__(self, ask: Callable[[str], str] = input, tell: Callable[[str], object] = print) -> None:
@@ -39,8 +40,13 @@ class HumanPolicy(Policy):
 
     @classmethod
     def from_name(cls, game: Game, argument: str) -> Policy:
-        """`human`, or `human:window` for a person who clicks."""
+        """`window`, for a person who clicks."""
         return WindowPolicy() if argument == "window" else super().from_name(game, argument)
+
+    @classmethod
+    def variants(cls, game: Game) -> tuple[str, ...]:
+        """None, as a menu is for the person's opponents."""
+        return ()
 
     def act(self, position: Position, seed: int) -> int:
         self._tell(str(position))

@@ -39,7 +39,7 @@ def _added(kind: str) -> dict[str, str]:
     return {entry.name: entry.value for entry in entry_points(group=f"tictac_env.{kind}")}
 
 
-POLICIES: dict[str, str] = _added("players") | {
+POLICIES: dict[str, str] = {
     "random": "tictac_env.policies.heuristics:RandomPolicy",
     "rule": "tictac_env.policies.heuristics:RulePolicy",
     "minimax": "tictac_env.solver.players:Minimax",
@@ -48,6 +48,7 @@ POLICIES: dict[str, str] = _added("players") | {
     "perfect": "tictac_env.solver.players:Perfect",
     "human": "tictac_env.policies.human:HumanPolicy",
 }
+POLICIES = POLICIES | _added("players") | POLICIES  # in this order, and ours stay what they are
 """The class of each named policy, imported at its first use."""
 REMOVED = {"network": "it was removed in 1.1.0 (use 'ntuple')"}
 """The names of policies of earlier versions, and what to use instead."""
@@ -118,8 +119,13 @@ def named_policy(name: str, game: Game) -> Policy:
         'mcts:50'
     """
     base, _, argument = _check_name(name).partition(":")
-    cls: type[Policy] = pkgutil.resolve_name(POLICIES[base])
-    return cls.from_name(game, argument)
+    return policy_class(base).from_name(game, argument)
+
+
+def policy_class(name: str) -> type[Policy]:
+    """The class of a name in `POLICIES`, imported now."""
+    named: type[Policy] = pkgutil.resolve_name(POLICIES[name])
+    return named
 
 
 def as_policy(player: Any, game: Game, obs_type: str = "planes") -> Policy:

@@ -35,6 +35,8 @@ class Policy(ABC):
 
     name: str = ""
     """The name in tables and error messages; if empty, the class's name."""
+    about: str = ""
+    """A sentence for menus and tables of opponents; empty if the policy has no name that `make_policy` knows."""
     budget: str = ""
     """The search per move in words ("1,000 simulations"), for records of results; empty if unknown."""
     illegal_hint: str = ""
@@ -81,6 +83,11 @@ class Policy(ABC):
         if argument:
             raise ValueError(f"the policy {cls.name!r} takes no argument, not {shown(argument)}")
         return cls()
+
+    @classmethod
+    def variants(cls, game: Game) -> tuple[str, ...]:
+        """The arguments of `from_name` that a menu of opponents for `game` offers, "" for none; empty for no entry."""
+        return ("",)
 
     def seeing(self, game: Game, obs_type: str) -> Policy:
         """The policy for `game`, with observations of this type for the functions in a mixture; otherwise itself.

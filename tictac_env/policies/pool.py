@@ -289,6 +289,7 @@ class Level(Mixture):
     """
 
     name = "level"
+    about = "Plays at a calibrated strength, from 1 (random play) to 10."
 
     def __init__(self, number: int, game: Game) -> None:
         settings = level_settings(game)
@@ -302,10 +303,15 @@ class Level(Mixture):
 
     @classmethod
     def from_name(cls, game: Game, argument: str) -> Level:
-        """`level:<number>`."""
+        """A number from 1 to 10."""
         number = parse_whole(argument)
         wrong: Any = argument  # the error shows it
         return cls(wrong if number is None else number, game)
+
+    @classmethod
+    def variants(cls, game: Game) -> tuple[str, ...]:
+        """All levels."""
+        return tuple(map(str, range(1, len(level_settings(game)) + 1)))
 
     def __str__(self) -> str:
         return self.name

@@ -54,6 +54,7 @@ class Minimax(Policy):
     """
 
     name = "minimax"
+    about = "Looks ahead; of equally good moves it plays any."
 
     def __init__(self, depth: int | None = None) -> None:
         if depth is not None and (type(depth) is not int or depth < 1):
@@ -65,13 +66,18 @@ class Minimax(Policy):
 
     @classmethod
     def from_name(cls, game: Game, argument: str) -> Minimax:
-        """`minimax:<depth>`; without a depth exact on boards of up to 12 cells, otherwise 4 plies deep."""
+        """A number of plies; without one exact on boards of up to 12 cells, else 4 plies deep."""
         if not argument:
             return cls(None if game.cells <= SMALL_CELLS else DEFAULT_DEPTH)
         depth = parse_whole(argument, 1)
         if depth is None:
             raise ValueError(f"the depth of {cls.name!r} must be a positive integer, not {shown(argument)}")
         return cls(depth)
+
+    @classmethod
+    def variants(cls, game: Game) -> tuple[str, ...]:
+        """Without a depth on boards of up to 12 cells, otherwise three depths."""
+        return ("",) if game.cells <= SMALL_CELLS else ("2", str(DEFAULT_DEPTH), "8")
 
     def best_actions(self, position: Position) -> tuple[int, ...]:
         """All actions that are equally good for the player, in ascending order."""
@@ -116,6 +122,7 @@ class MinimaxFirst(Minimax):
     """The minimax player that takes the lowest of the best actions, whatever the seed."""
 
     name = "minimax-first"
+    about = "Looks ahead; of equally good moves it plays the first."
 
     def act(self, position: Position, seed: int) -> int:
         return self.best_actions(position)[0]
@@ -149,6 +156,7 @@ class Perfect(Policy):
     """
 
     name = "perfect"
+    about = "Plays a best move; with an error rate, that share of its moves is random, but loses nothing at once."
 
     def __init__(self, error: float = 0, time_limit: float | None = None, solver: Solver | None = None) -> None:
         self.error = number("error", error, 0, 1)
@@ -163,11 +171,16 @@ class Perfect(Policy):
 
     @classmethod
     def from_name(cls, game: Game, argument: str) -> Perfect:
-        """`perfect` or `perfect:<error>`."""
+        """An error rate in [0, 1]."""
         try:
             return cls(float(argument) if argument else 0)
         except ValueError:
             raise ValueError(f"the error of {cls.name!r} must be a number in [0, 1], not {shown(argument)}") from None
+
+    @classmethod
+    def variants(cls, game: Game) -> tuple[str, ...]:
+        """Without an error rate, and with one."""
+        return ("", "0.1")
 
     def best_actions(self, position: Position) -> tuple[int, ...]:
         """The actions of the best score, or of the best score proven within the time limit; in ascending order."""

@@ -205,6 +205,8 @@ class MCTS(Predicts, Policy):
         "S4": {"simulations": 1_000, "exploration": 2.0, "rollout": "random", "solver": False, "draw": 0.5},
     }
 
+    about = "Searches by Monte Carlo tree search: plays out games in its head, as many as the number says."
+
     def __init__(
         self,
         simulations: int | None = None,
@@ -255,8 +257,13 @@ class MCTS(Predicts, Policy):
         self._kept: list[Root] = []
 
     @classmethod
+    def variants(cls, game: Game) -> tuple[str, ...]:
+        """Four numbers of simulations."""
+        return ("50", "400", "", "10000")
+
+    @classmethod
     def from_name(cls, game: Game, argument: str) -> MCTS:
-        """`mcts:<simulations>`; 1,000 without a number."""
+        """A number of simulations; 1,000 without one."""
         simulations = parse_whole(argument or "1000", 1, MAX_SIMULATIONS)
         if simulations is None:
             allowed = f"an integer from 1 to {MAX_SIMULATIONS}"

@@ -89,6 +89,8 @@ class NTupleNetwork(Predicts, Policy):
         (3, 3)
     """
 
+    about = "Plays by a network that learned in games against itself."
+
     def __init__(
         self,
         game: str | Game,
@@ -128,8 +130,13 @@ class NTupleNetwork(Predicts, Policy):
         return cls.load(shipped_file(SHIPPED, game))
 
     @classmethod
+    def variants(cls, game: Game) -> tuple[str, ...]:
+        """Without an argument, on games with a network."""
+        return ("",) if shipped_path(SHIPPED, game).exists() else ()
+
+    @classmethod
     def from_name(cls, game: Game, argument: str) -> Policy:
-        """`ntuple`, `ntuple:<plies>`, `ntuple:<milliseconds>ms` or `ntuple:proven`."""
+        """A number of plies or a time (`100ms`) to search; `proven` wins each game of Connect Four as first."""
         if argument == "proven":
             return proven_player(game)
         plies = parse_whole(argument, 1, MAX_PLIES) if argument else 1
@@ -326,14 +333,18 @@ def proven_player(game: Game) -> Corrected:
     return load_player(shipped_file(PROVEN, game))
 
 
+def shipped_path(folder: Path, game: str | Game) -> Path:
+    """The place of a game's file in a folder of the package, if it has one."""
+    return folder / f"{game_name(get_game(game))}.npz"
+
+
 def shipped_file(folder: Path, game: str | Game) -> Path:
     """The file for a game in a folder of the package.
 
     Raises:
         ValueError: there is none for this game; the message lists the games that have one.
     """
-    rules = get_game(game)
-    path = folder / f"{game_name(rules)}.npz"
+    rules, path = get_game(game), shipped_path(folder, game)
     if not path.exists():
         known = ", ".join(sorted(file.stem for file in folder.glob("*.npz")))
         raise ValueError(f"there is no shipped network for {game_name(rules) or rules!r}; there are {known}")

@@ -24,10 +24,11 @@ from tictac_env.arena.verdicts import fixed_actions
 from tictac_env.checks import whole
 from tictac_env.games import Game, game_name
 from tictac_env.games.k_in_a_row import KInARow
-from tictac_env.policies import ModelPolicy, Policy, game_for, load_player
+from tictac_env.policies import POLICIES, ModelPolicy, Policy, game_for, load_player
 from tictac_env.policies.adapters import normalizer_of, seen_type
 from tictac_env.policies.heuristics import RandomPolicy, RulePolicy
 from tictac_env.policies.human import HumanPolicy
+from tictac_env.policies.loading import policy_class
 from tictac_env.policies.pool import Mixture
 from tictac_env.position import symmetries
 from tictac_env.position_batch import PositionBatch
@@ -41,11 +42,8 @@ TEMPLATE = Path(__file__).parent / "agent_template.py"
 SMALL_CELLS = 9
 """On boards of up to this many cells every player is exported, as the table of its moves."""
 SEED_LIMIT = 2**63 - 1
-ALLOWED = (
-    "random, rule, minimax[:plies], minimax-first[:plies], ntuple[:plies or :ms], level:1 to level:4, mixtures of "
-    "these; files of QLearning, Sarsa, MonteCarlo, ValueTD, of n-tuple networks and of DQN, PPO, A2C and MaskablePPO; "
-    f"for games of the KInARow family; on boards of up to {SMALL_CELLS} cells every player but people"
-)
+PLAIN = (RandomPolicy, RulePolicy, Minimax, MinimaxFirst, NTupleNetwork)
+"""The classes of named policies that the template plays like; levels and mixtures of these are exported too."""
 
 TITLE = '''"""An agent for {game}: {player}.
 
@@ -117,7 +115,7 @@ def submission(player: Any, game: str | Game | None = None, seed: int = 0) -> st
     if written is None:
         raise ValueError(
             f"{found.policy} ({type(found.policy).__name__}) cannot be exported for {game_name(rules) or repr(rules)}; "
-            f"can: {ALLOWED}"
+            f"can: {_allowed()}"
         )
     title = TITLE.format(
         game=game_name(rules) or repr(rules),
@@ -134,6 +132,16 @@ def submission(player: Any, game: str | Game | None = None, seed: int = 0) -> st
     settings = f"{(rules.rows, rules.cols, connect, gravity, seed)}".strip("()")
     common = re.sub(r"(?<=CONNECT, GRAVITY, SEED = ).*", settings, title + common.split('"""', 2)[2])
     return common + "".join(used) + end.lstrip("\n")
+
+
+def _allowed() -> str:
+    """The players that can be exported, in words."""
+    names = [name for name in POLICIES if policy_class(name) in PLAIN]
+    return (
+        f"{', '.join(names)} with their arguments, levels and mixtures of these; files of QLearning, Sarsa, "
+        "MonteCarlo, ValueTD, of n-tuple networks and of DQN, PPO, A2C and MaskablePPO; for games of the KInARow "
+        f"family; on boards of up to {SMALL_CELLS} cells every player but people"
+    )
 
 
 def _quoted(text: str) -> str:

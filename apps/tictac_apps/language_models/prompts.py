@@ -23,6 +23,8 @@ from tictac_env.solver.enumerate import NO_SCORE, TooManyPositions
 from tictac_env.storage import save_text, writing
 from tictac_env.text_players.harness import BoardHarness, moves_written
 
+__all__ = ["prompt_rows", "save_rows"]
+
 PARQUET = ".parquet"
 SUFFIXES = (".jsonl", PARQUET)
 ATTEMPTS = 10_000
@@ -67,7 +69,7 @@ def prompt_rows(
         ValueError: an argument is out of its range, the game has fewer positions, or the cache is damaged.
 
     Example:
-        >>> from tictac_env.text_players import prompt_rows
+        >>> from tictac_apps.language_models.prompts import prompt_rows
         >>> row = next(row for row in prompt_rows("TicTacToe-v0") if row["moves"] == "958423")
         >>> row["legal"], row["values"], row["best"]
         (['1', '6', '7'], [-1, -1, 1], ['7'])
@@ -106,7 +108,7 @@ def save_rows(path: str | os.PathLike[str], rows: Sequence[Row]) -> None:
     Example:
         >>> import json, tempfile
         >>> from pathlib import Path
-        >>> from tictac_env.text_players import prompt_rows, save_rows
+        >>> from tictac_apps.language_models.prompts import prompt_rows, save_rows
         >>> file = Path(tempfile.mkdtemp()) / "prompts.jsonl"
         >>> save_rows(file, prompt_rows("TicTacToe-v0", rows=3))
         >>> [json.loads(line)["game"] for line in file.read_text().splitlines()]

@@ -17,6 +17,8 @@ from tictac_env.games import Game, game_name, get_game, shown
 from tictac_env.policies import Player, game_for, load_player
 from tictac_env.position import Position
 
+__all__ = ["play"]
+
 if TYPE_CHECKING:
     from tictac_apps.notebook.widget import BoardWidget
 

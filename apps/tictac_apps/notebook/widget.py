@@ -176,7 +176,7 @@ def widget_script() -> str:
 
 
 class BoardWidget(anywidget.AnyWidget):
-    """A board to click; `tictac_env.play` makes it.
+    """A board to click; `play` makes it.
 
     Args:
         series: the games.

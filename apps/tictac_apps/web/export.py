@@ -23,6 +23,7 @@ import tictac_env
 from tictac_apps.web.insight import title
 from tictac_env.games import GAMES, KInARow
 from tictac_env.policies import make_policy
+from tictac_env.policies.loading import policy_class
 from tictac_env.policies.pool import level_settings
 from tictac_env.render.text import picture_names
 from tictac_env.solver.book import opening_book_of
@@ -145,6 +146,7 @@ def packed_game(game: KInARow) -> dict[str, Any]:
     """
     found = {"title": title(game), "rules": game.arguments, "sides": picture_names(game)}
     found["network"] = _packed_network(make_policy("ntuple", game))
+    found["about"] = {name: policy_class(name).about for name in ("level", "ntuple", "perfect", "random")}
     found["levels"] = {f"level:{number}": one for number, one in enumerate(level_settings(game), start=1)}
     if game.cells <= SMALL_CELLS:
         return found | {"small": True}

@@ -19,10 +19,10 @@ from tictac_env.checks import parse_whole
 from tictac_env.games import GAMES, Game, game_name
 from tictac_env.games.registry import FAMILIES
 from tictac_env.policies import POLICIES, Mixture, Policy, named_policy, own_game
-from tictac_env.policies.loading import AGENT_FILES, REMOVED, load_player
+from tictac_env.policies.loading import AGENT_FILES, REMOVED, load_player, policy_class
 from tictac_env.policies.pool import level_settings
 from tictac_env.solver.enumerate import SMALL_CELLS
-from tictac_env.solver.players import DEFAULT_DEPTH, Perfect
+from tictac_env.solver.players import Perfect
 
 FILE, TRAINING, LEAGUE = FILES = "file:", "training:", "league:"
 """The prefixes of the names of checkpoints, of trainings and of agents that were kept."""
@@ -80,26 +80,27 @@ class Opponents:
         """The opponents that the page offers for a game.
 
         Returns:
-            `opponents`; `league`, the agents kept; and `files`, the checkpoints of this game, and those that do not say
-            theirs: each has a `name` and what is `shown`. And the `default`, a name.
+            `opponents`; `about`, a sentence on each by the first part of its name; `league`, the agents kept; and
+            `files`, the checkpoints of this game, and those that do not say theirs: each has a `name` and what is
+            `shown`. And the `default`, a name.
         """
-        small = game.cells <= SMALL_CELLS
-        levels = [f"level:{number}" for number in range(1, len(level_settings(game)) + 1)]
-        depths = ("minimax:2", f"minimax:{DEFAULT_DEPTH}", "minimax:8", f"minimax-first:{DEFAULT_DEPTH}")
-        minimax = ("minimax", "minimax-first") if small else depths
-        names = ("random", "rule", *minimax, "mcts:50", "mcts:400", "mcts", "mcts:10000", "perfect", "perfect:0.1")
         kept = self._kept.agents(game) if self._kept else []
-        offered = {name.partition(":")[0] for name in names} | {"level", "human"}
-        others = [*names, *(one for one in POLICIES if one not in offered)]
+        classes = {name: policy_class(name) for name in POLICIES}
+        names = [
+            f"{name}:{argument}" if argument else name
+            for name, policy in classes.items()
+            for argument in policy.variants(game)
+        ]
         return {
-            "opponents": [{"name": name, "shown": name} for name in levels + others],
+            "opponents": [{"name": name, "shown": name} for name in names],
+            "about": {name: policy.about for name, policy in classes.items()},
             "league": [{"name": LEAGUE + one.name, "shown": one.name} for one in kept],
             "files": [
                 {"name": FILE + name, "shown": name}
                 for name, path in self.files().items()
                 if _game_said(path) in (None, game)
             ],
-            "default": "level:5" if small else "level:4",
+            "default": "level:5" if game.cells <= SMALL_CELLS else "level:4",
         }
 
     def admit(self, game: Game) -> None:

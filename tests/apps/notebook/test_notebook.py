@@ -15,8 +15,9 @@ from gymnasium.error import DependencyNotInstalled
 pytest.importorskip("anywidget")
 
 from tictac_agents import MCTS
+from tictac_apps.notebook.play import play
 from tictac_apps.notebook.widget import BoardWidget
-from tictac_env import OpponentPool, play, tictactoe_v0
+from tictac_env import OpponentPool, tictactoe_v0
 from tictac_env.games import Game
 from tictac_env.policies import make_policy
 from tictac_env.position import IllegalMove, Position

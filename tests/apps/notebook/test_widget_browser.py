@@ -10,8 +10,8 @@ from chromium import needs_chromium
 
 pytest.importorskip("anywidget")
 
+from tictac_apps.notebook.play import play
 from tictac_apps.notebook.widget import widget_script
-from tictac_env import play
 
 MODEL = """async ([script, view]) => {
     const heard = new Set();

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +15,6 @@ from hypothesis import strategies as st
 from naive import NaiveBoard
 
 from tictac_agents import QLearning
-from tictac_apps.export.submission import ALLOWED, submission
 from tictac_apps.web.limits import Limits
 from tictac_apps.web.opponents import Opponents
 from tictac_env.arena import (
@@ -270,33 +267,3 @@ def test_minimax_without_a_depth_says_if_it_is_not_exhaustive(name: str, game: s
     assert named.budget == ("the whole game, tabulated" if exhaustive else "4 plies")
     offered = [one["name"] for one in Opponents(Limits()).menu(get_game(game))["opponents"]]
     assert str(named) in offered and (name in offered) == exhaustive
-
-
-@pytest.mark.parametrize("name", POLICIES)
-def test_every_list_of_policies_has_every_name(name: str) -> None:
-    """`test_check_policy.py` plays each of them, so a new policy has a test; these lists are written by hand."""
-    root = Path(__file__).parents[3]
-    rows = [line.split("|")[1] for line in (root / "docs/opponents.md").read_text().splitlines() if line[:2] == "| "]
-    assert any(re.search(f"`{name}[`:]", row) for row in rows), "it has no row in docs/opponents.md"
-    if name == "human":  # people play on the page and are not exported
-        return
-    lines = (
-        (root / "apps/tictac_apps/web/static/play.js").read_text().partition("const LINES = {")[2].partition("};")[0]
-    )
-    assert re.search(rf'^  "?{name}"?: "', lines, re.MULTILINE), "it has no sentence in LINES of play.js"
-    for game in GAMES.values():
-        offered = {one["name"].partition(":")[0] for one in Opponents(Limits()).menu(game)["opponents"]}
-        assert name in offered, "the page does not offer it"
-    exportable = {word.partition("[")[0].partition(":")[0] for word in re.split("[,;] ", ALLOWED)}
-    player = {"level": "level:2", "minimax": "minimax:2", "minimax-first": "minimax-first:2"}.get(name, name)
-    with nullcontext() if name in exportable else pytest.raises(ValueError, match="cannot be exported"):
-        submission(player, "ConnectFour-v0")
-
-
-@pytest.mark.parametrize("name", ["corner"])
-def test_a_policy_that_is_added_and_listed_nowhere_is_noticed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(POLICIES, name, "tictac_env.policies.heuristics:RulePolicy")
-    with pytest.raises(AssertionError, match="it has no row"):
-        test_every_list_of_policies_has_every_name(name)
-    offered = [one["name"] for one in Opponents(Limits()).menu(GAMES[TTT])["opponents"]]
-    assert name in offered

@@ -25,19 +25,19 @@ export function load(name) {
   return games.get(name);
 }
 
-async function unpack(name, { title, rules, sides, small, book, network, levels }) {
+async function unpack(name, { title, rules, sides, small, book, network, levels, about }) {
   const game = new Game({ name, title, sides, ...rules });
   const prover = book ? new Prover() : null;
   const known = small ? new Solved() : book ? new Proven(await Book.load(book), prover) : null;
-  return { game, known, prover, levels, network: await Network.load(network) };
+  return { game, known, prover, levels, about, network: await Network.load(network) };
 }
 
 // The opponents of a game, the one to begin with first.
-function offer({ known, prover, levels }) {
+function offer({ known, prover, levels, about }) {
   const names = !known ? [NTUPLE, "random"] : prover ? [NTUPLE, "perfect", "random"] : ["perfect", NTUPLE, "random"];
   const numbered = Object.keys(levels).map((name) => ({ name, shown: name }));
   const opponents = [...numbered, ...names.map((name) => ({ name, shown: PLAYERS[name] }))];
-  return { opponents, files: [], default: names[0], thinker: NTUPLE };
+  return { opponents, about, files: [], default: names[0], thinker: NTUPLE };
 }
 
 // All that the page needs to draw a position and to know which moves there are.

@@ -14,19 +14,9 @@ const later = (action) => setTimeout(action, 500);
 const has = (select, value) => [...select.options].some((one) => one.value === value);
 const isSeed = (text) => /^\d+$/.test(text) && Number(text) <= Number.MAX_SAFE_INTEGER;
 
-// A line on each opponent, by the first part of its name.
+// A line on what is no opponent by name; the others have theirs in the menu's `about`.
 const LINES = {
   [NOBODY]: "You move for both sides.",
-  level: "Level 1 plays at random; level 10 is the strongest.",
-  random: "It plays any legal move, each equally often.",
-  rule: "It wins if it can, blocks if it must, and likes the centre.",
-  minimax: "It looks ahead; of equally good moves it plays any.",
-  "minimax-first": "It looks ahead; of equally good moves it plays the first.",
-  mcts: "It tries out games in its head; the number says how many.",
-  ntuple: "A network that learned by playing against itself.",
-  perfect: "It plays a best move; with “:0.1” one move in ten is random.",
-  table: "It knows the exact value of each move and plays a best one.",
-  book: "It plays perfectly while its book of openings lasts.",
   training: "The agent that you trained during this visit.",
   file: "An agent that was trained and saved.",
   league: "An agent that somebody trained here and kept.",
@@ -536,7 +526,7 @@ class Setup {
     const chosen = opponent && (this.any || has(this.opponent, opponent)) ? opponent : this.offer.default;
     const known = has(this.opponent, chosen);
     this.opponent.value = known ? chosen : OTHER;
-    this.line.textContent = LINES[chosen.split(":")[0]] || "";
+    this.line.textContent = { ...this.offer.about, ...LINES }[chosen.split(":")[0]] || "";
     this.line.hidden = !this.line.textContent;
     this.typed.hidden = known;
     if (!known) this.typed.value = chosen;
