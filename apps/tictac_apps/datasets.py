@@ -22,9 +22,9 @@ from gymnasium.vector.utils import concatenate, create_empty_array
 from tictac_env.arena.labels import label
 from tictac_env.arena.results import GAMES, MAX_POSITIONS, SeatResult, seat_result
 from tictac_env.checks import flag, positive, whole
-from tictac_env.envs.protocol import PLAY_AS
+from tictac_env.envs.protocol import PLAY_AS, reward
 from tictac_env.envs.single import BoardEnv
-from tictac_env.games import game_name, shown
+from tictac_env.games import DRAWN, LOST, WON, game_name, shown
 from tictac_env.policies import Policy, answer, as_policy, make_policy
 from tictac_env.position import Position
 from tictac_env.progress import track
@@ -41,7 +41,7 @@ ABOUT = ("author", "author_email", "code_permalink", "data_format", "description
 """Metadata that a caller may add; Minari says what each means."""
 SMALL = 20
 """Boards of up to this number of cells are followed exactly to the end."""
-FOLLOWED, DRAWN = 300, 1_000
+FOLLOWED, SAMPLED = 300, 1_000
 """On a larger board: positions followed for a reference score, and games drawn of what is left."""
 INFOS = ("action_mask", "seat", "opponent_action")
 """The environment's infos that are kept: those of every step."""
@@ -197,9 +197,9 @@ def reference_scores(env: gym.Env[Any, Any]) -> ReferenceScores | None:
     arguments, game = board.arguments, board.game
     if board.opponent is None or arguments.start is not None or arguments.rewards[3]:
         return None
-    followed, drawn = (MAX_POSITIONS, GAMES) if game.cells <= SMALL else (FOLLOWED, DRAWN)
+    followed, drawn = (MAX_POSITIONS, GAMES) if game.cells <= SMALL else (FOLLOWED, SAMPLED)
     seats = (0, 1) if arguments.play_as in PLAY_AS[2:] else (PLAY_AS.index(arguments.play_as),)
-    pay = arguments.rewards[:3]
+    pay = tuple(reward(arguments.rewards, True, outcome) for outcome in (WON, DRAWN, LOST))
     means: list[float] = []
     intervals: list[Interval] = []
     for name in ("random", "perfect"):

@@ -199,7 +199,16 @@ def seen(game: Game, own: int, opp: int, learner: int) -> tuple[int, int]:
 
 
 def reward(rewards: Rewards, over: bool, outcome: int) -> float:
-    """The reward of a step."""
+    """The reward of a step: the one place that says what an event pays.
+
+    - The learner won, drew or lost, also by an illegal action or by no answer at all: `rewards[0]`, `[1]`, `[2]`.
+    - The game continues: `rewards[3]`.
+
+    In self-play the outcome is that of the side that moved. Two places say the same by hand, and tests hold them to it:
+    `vector.kernels.write_rewards`, without branches (tests/env/envs/test_vector_lockstep.py), and `aec.BoardAECEnv`,
+    as PettingZoo's games pay 1 and -1 to both sides (tests/env/envs/test_aec_lockstep.py). Learners with games of their
+    own have rewards of their own: `ValueTD`, `FittedQ`.
+    """
     return rewards[1 - outcome] if over else rewards[3]
 
 

@@ -460,7 +460,7 @@ class BoardEnv(SharesOpponent, gym.Env[Any, int]):
                 self.render()
             learner = board.learner  # is to move
             info = {"action_mask": self._mask(game.legal(own, opp)), "seat": learner, "opponent_action": reply}
-            return self._observe(own, opp, learner), self._rewards[3], False, False, info
+            return self._observe(own, opp, learner), protocol.reward(self._rewards, False, outcome), False, False, info
         board.over = True
         if self.render_mode == "human":
             self.render()

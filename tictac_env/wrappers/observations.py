@@ -18,7 +18,8 @@ from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
 from gymnasium.vector.utils import batch_space
 
 from tictac_env.checks import flag, number, one_of, whole
-from tictac_env.games import shown
+from tictac_env.envs import protocol
+from tictac_env.games import LOST, shown
 from tictac_env.position import Position, as_integer
 from tictac_env.text_players.harness import BoardHarness, GameHarness
 from tictac_env.text_players.session import Asking
@@ -434,8 +435,9 @@ class TextEnv(gym.Wrapper[str, str, Any, Any]):
     def _lose(self, move: str | None, status: dict[str, str]) -> tuple[str, SupportsFloat, bool, bool, dict[str, Any]]:
         """The end of the game by an answer too many."""
         info = dict(self._info or {}) | status
-        info |= {"outcome": -1, "illegal_action": move, "action_mask": np.zeros_like(info["action_mask"])}
-        reward: SupportsFloat = self.env.unwrapped.arguments.rewards[2]  # type: ignore[attr-defined]
+        info |= {"outcome": LOST, "illegal_action": move, "action_mask": np.zeros_like(info["action_mask"])}
+        arguments = self.env.unwrapped.arguments  # type: ignore[attr-defined]
+        reward: SupportsFloat = protocol.reward(arguments.rewards, True, LOST)
         judge: gym.Env[Any, Any] = self.env
         while isinstance(judge, gym.Wrapper) and not isinstance(judge, RegretInfo):
             judge = judge.env

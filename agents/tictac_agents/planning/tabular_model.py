@@ -12,8 +12,9 @@ import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
 
+from tictac_env.envs import protocol
 from tictac_env.envs.single import BoardEnv
-from tictac_env.games import UNFINISHED, Game, game_name, gym_keywords, shown
+from tictac_env.games import DRAWN, LOST, UNFINISHED, WON, Game, game_name, gym_keywords, shown
 from tictac_env.policies import Policy, answer
 from tictac_env.policies.policy import illegal_choice
 from tictac_env.policies.pool import OpponentPool
@@ -320,8 +321,8 @@ def enumerate_board(board: BoardEnv) -> tuple[list[dict[int, list[Transition]]],
         raise ValueError("a model needs a fixed opponent, and with opponent=None both sides step")
     if isinstance(opponent, OpponentPool):
         raise ValueError(f"a model needs a fixed opponent, and {opponent} draws one for each game; give a Mixture")
-    win, draw, loss, step = board.arguments.rewards
-    rewards = {1: win, 0: draw, -1: loss, UNFINISHED: step}
+    results = WON, DRAWN, LOST, UNFINISHED
+    rewards = {one: protocol.reward(board.arguments.rewards, one != UNFINISHED, one) for one in results}
     states: dict[Bits, int] = {}
     positions: list[Bits] = []
 
