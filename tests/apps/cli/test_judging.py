@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from tictac_agents import QLearning
-from tictac_env import audit, cli, round_robin, verdict
+from tictac_apps import cli
+from tictac_env import audit, round_robin, verdict
 from tictac_env.arena import Audit, ResultStore, Verdict, prove, read_proof, sampled_openings
 
 TTT = "TicTacToe-v0"

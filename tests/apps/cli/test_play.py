@@ -17,9 +17,10 @@ from oracle import Hurried
 
 import tictac_agents
 from tictac_agents import NTupleNetwork, QLearning
+from tictac_apps import cli
 from tictac_apps.cli.play import TerminalTable
 from tictac_apps.cli.session import Session, hints
-from tictac_env import Policy, Position, cli, solve
+from tictac_env import Policy, Position, solve
 from tictac_env.policies import OpponentPool, load_player, own_game
 
 TTT, C4 = "TicTacToe-v0", "ConnectFour-v0"

@@ -9,9 +9,10 @@ from typing import Any
 import gymnasium as gym
 import pytest
 
+from tictac_apps import cli
 from tictac_apps.cli.play import WindowTable
 from tictac_apps.cli.session import Session
-from tictac_env import Position, cli, play_match
+from tictac_env import Position, play_match
 from tictac_env.policies import load_player
 from tictac_env.render import Window
 

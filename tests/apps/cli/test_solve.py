@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import tictac_env
-from tictac_env import Position, cli, solve
+from tictac_apps import cli
+from tictac_env import Position, solve
 from tictac_env.render import render_rgb, render_svg
 
 GAMES = [("ConnectFour-v0", "444413222242311111233335"), ("TicTacToe-v0", "15243"), ("KInARow-v0:5x6-4", "")]

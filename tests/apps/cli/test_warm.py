@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tictac_agents import warm
-from tictac_apps import cli
+from tictac_apps import cli, warm
 from tictac_env.games import GAMES
 
 USES = """

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tictac_agents import NTupleTD, QLearning, S0ValueTD, ValueTD, live_training, trained
+from tictac_agents import NTupleTD, QLearning, S0ValueTD, ValueTD, trained
 from tictac_agents.factory import new_agent
+from tictac_apps.web import live_training
 from tictac_apps.web.live_training import Allowance, lesson
 from tictac_apps.web.training_plans import Plan, menu
 from tictac_env.arena import verdict

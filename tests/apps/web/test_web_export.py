@@ -15,8 +15,9 @@ import pytest
 from conftest import playout
 
 from tictac_agents import NTupleNetwork
+from tictac_apps import cli
 from tictac_apps.web import export
-from tictac_env import Position, cli, move_accuracy, solve, verdict
+from tictac_env import Position, move_accuracy, solve, verdict
 from tictac_env.arena import suite
 from tictac_env.arena.results import seat_result
 from tictac_env.games import get_game
