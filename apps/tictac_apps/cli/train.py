@@ -216,15 +216,15 @@ def check_resumed(path: Path, had: Mapping[str, Any], wanted: Mapping[str, Any])
 
 def announce(agent: str, settings: Any, run: str) -> None:
     """Prints what is trained: on which game, for how long and, if these are settings, against whom in which seat, from
-    which positions and with which discount.
+    which positions and, if the agent has one, with which discount.
     """
     said = f"{agent} on {game_name(settings.rules) or settings.rules}"
     if hasattr(settings, "opponent"):
         seat = SEATS[getattr(settings, "seat", "alternate")]
         said += " against itself" if settings.opponent is None else f" against {settings.opponent}, {seat}"
     if isinstance(settings, Settings):
-        gamma = settings.discount if hasattr(settings, "discount") else settings.gamma  # type: ignore[attr-defined]
-        run += f", start {settings.start}, gamma {gamma:g}"
+        gamma = getattr(settings, "discount", getattr(settings, "gamma", None))
+        run += f", start {settings.start}" + ("" if gamma is None else f", gamma {gamma:g}")
     print(f"{said}: {run}", flush=True)
 
 
