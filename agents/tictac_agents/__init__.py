@@ -69,9 +69,6 @@ HOMES |= {
     "Snapshot": "tictac_env.policies.snapshot",
 }
 
-REMOVED = {"LineNetwork": "removed in 1.1.0; use NTupleNetwork, the policy 'ntuple'"}
-"""Agents of earlier versions, and what to use instead: for the messages when they are imported or loaded."""
-
 
 def trained(*kinds: str) -> list[str]:
     """The names of the agents of these kinds."""
@@ -83,8 +80,7 @@ def __getattr__(name: str) -> Any:
     if name == "__all__":
         return _importable()
     if name not in HOMES:
-        removed = f": {REMOVED[name]}" if name in REMOVED else ""
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{removed}")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(HOMES[name]), name)
 
 

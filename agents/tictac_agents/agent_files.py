@@ -64,8 +64,6 @@ def _table(path: Path) -> tuple[Any, dict[str, Any], Game | None]:
     """What an .npz file holds, its settings, and its game."""
     kind = kind_of(path)
     name = kind.removeprefix(OURS)
-    if name in tictac_agents.REMOVED:
-        raise ValueError(f"{os.fspath(path)} holds a {name}: {tictac_agents.REMOVED[name]}")
     made = getattr(tictac_agents, name, None) if kind.startswith(OURS) and name in tictac_agents.AGENTS else None
     if not (inspect.isclass(made) and hasattr(made, "load")):
         raise ValueError(

@@ -126,11 +126,6 @@ class Strategy:
     forfeited: npt.NDArray[np.bool_] | None = None
 
 
-def _former(unbeatable: bool) -> bool:
-    warnings.warn("infallible is called unbeatable since version 1.1", DeprecationWarning, stacklevel=3)
-    return unbeatable
-
-
 @dataclass(frozen=True)
 class SeatVerdict:
     """The truth about a policy in one seat.
@@ -165,11 +160,6 @@ class SeatVerdict:
     gain: float
     given_away: str | None = None
 
-    @property
-    def infallible(self) -> bool:
-        """The name of `unbeatable` in version 1.0."""
-        return _former(self.unbeatable)
-
 
 @dataclass(frozen=True)
 class Verdict:
@@ -201,11 +191,6 @@ class Verdict:
     def unbeatable(self) -> bool:
         """True if it cannot be beaten from either seat."""
         return self.as_first.unbeatable and self.as_second.unbeatable
-
-    @property
-    def infallible(self) -> bool:
-        """The name of `unbeatable` in version 1.0."""
-        return _former(self.unbeatable)
 
     @property
     def nash_conv(self) -> float:

@@ -50,8 +50,6 @@ POLICIES: dict[str, str] = {
 }
 POLICIES = POLICIES | _added("players") | POLICIES  # in this order, and ours stay what they are
 """The class of each named policy, imported at its first use."""
-REMOVED = {"network": "it was removed in 1.1.0 (use 'ntuple')"}
-"""The names of policies of earlier versions, and what to use instead."""
 AGENT_FILES: dict[str, str] = {f".{name}": module for name, module in _added("files").items()}
 """The modules that read agents' files, by suffix; the files say of which game they are."""
 READERS: dict[str, str] = {
@@ -182,7 +180,7 @@ def check_player(player: Any) -> None:
 def _check_name(name: str) -> str:
     base = str(name).partition(":")[0]
     if not isinstance(name, str) or base not in POLICIES:
-        raise ValueError(f"no policy is called {shown(name)}; {REMOVED.get(base) or did_you_mean(base, POLICIES)}")
+        raise ValueError(f"no policy is called {shown(name)}; {did_you_mean(base, POLICIES)}")
     return name
 
 

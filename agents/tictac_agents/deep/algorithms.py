@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import os
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, ClassVar, Self, cast
@@ -199,7 +198,7 @@ class SettingsAndFiles:
         try:
             if missing := sorted(set(data.get("_unrecorded", ())) - set(kwargs)):
                 raise ValueError(f"JSON cannot hold its {', '.join(missing)}; give them as when the model was made")
-            settings = cls.SETTINGS.from_dict(_with_the_right_sign(described))
+            settings = cls.SETTINGS.from_dict(described)
             check_sizes(settings.policy_kwargs, tensors)
             policy = kwargs.pop("policy", settings.policy)
             of_run = {name: kwargs.pop(name) for name in set(kwargs) & set(cls.SETTINGS.RUN_SETTINGS)}
@@ -291,19 +290,6 @@ def _opponent_name(opponent: Policy, game: Game) -> str:
     except ValueError:
         return name
     return name if same else f"{name} ({type(opponent).__name__})"
-
-
-def _with_the_right_sign(described: dict[str, Any]) -> dict[str, Any]:
-    """The settings of a file, in which version 1.0.0 wrote any sign of gamma."""
-    opponent, gamma = described.get("opponent"), described.get("gamma")
-    if not gamma or described.get("game") == UNKNOWN or (gamma < 0) == (opponent is None):
-        return described
-    warnings.warn(
-        f"it has learned with gamma={gamma} and opponent={opponent!r}, which contradict each other: train it anew; "
-        f"gamma is now {-gamma}",
-        stacklevel=3,
-    )
-    return described | {"gamma": -gamma}
 
 
 def _make_boards(settings: DeepSettings) -> Any:

@@ -507,7 +507,7 @@ class ValueTD(TableLearner):
 
     def set_learned(self, learned: dict[str, Any]) -> None:
         self.forget()
-        results = learned.get("results", self._results)  # older files have none
+        results = learned["results"]
         if results.shape != (3,) or results.dtype != np.int64 or ((results < 0) | (results > NO_LIMIT)).any():
             raise ValueError(f"its results are {results!r}, not three counts")
         self._results[:] = results

@@ -9,8 +9,6 @@ import math
 import sys
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from fnmatch import fnmatchcase
-from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
@@ -28,31 +26,6 @@ WRONG = 2
 """The exit status after an error."""
 COMPLETE = "complete"
 """The attribute in which `shtab` looks for how an argument is completed."""
-FORMER: dict[str, dict[str, str]] = {
-    "": {
-        "compile": "is now warm",
-        "conformance": "was removed: play your environment next to connect_four_v0.env()",
-        "export-agent": "is now export agent",
-        "export-page": "is now export page",
-    },
-    "audit": {
-        "--activation": "was removed: export the network to ONNX",
-        "--html": "is now --card",
-        "--sample": "was removed: a suite is judged whole",
-    },
-    "bench": {"--output": "is now --store", "--pair-games": "is now --games"},
-    "grade": {
-        "--csv *.csv": "is now --csv --output FILE",
-        "--format json": "is now --json",
-        "--format text": "is the default",
-        "--jobs": "is now --workers",
-    },
-    "prove": {"--folder": "is now --store"},
-    "render": {"--seconds": "is now --delay"},
-    "solve": {"--seconds": "is now --time-limit"},
-    "train": {"--play-as": "is now --seat"},
-}
-"""The former commands, and the former options of each command as patterns, and what became of them."""
 
 
 class CommandParser(argparse.ArgumentParser):
@@ -83,17 +56,7 @@ class CommandParser(argparse.ArgumentParser):
                     command.fill_all()
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """As the base class's, but the command's own parser reports unknown arguments, and former ones by their new
-        names.
-        """
-        words = sys.argv[1:] if args is None else list(args)
-        command = self.prog.partition(" ")[2].partition(" ")[0]
-        names = [word.partition("=")[0] for word in words] if command else words[:1]
-        for name, (pattern, what) in product(
-            [*names, *map(" ".join, pairwise(words))], FORMER.get(command, {}).items()
-        ):
-            if fnmatchcase(name, pattern):
-                self.error(f"{name} {what}")
+        """As the base class's, but the command's own parser reports unknown arguments."""
         self.fill()
         found, unknown = super().parse_known_args(args, namespace)
         if unknown:

@@ -19,7 +19,7 @@ from tictac_env.checks import parse_whole
 from tictac_env.games import GAMES, Game, game_name
 from tictac_env.games.registry import FAMILIES
 from tictac_env.policies import POLICIES, Mixture, Policy, named_policy, own_game
-from tictac_env.policies.loading import AGENT_FILES, REMOVED, load_player, policy_class
+from tictac_env.policies.loading import AGENT_FILES, load_player, policy_class
 from tictac_env.policies.pool import level_settings
 from tictac_env.solver.enumerate import SMALL_CELLS
 from tictac_env.solver.players import Perfect
@@ -134,7 +134,7 @@ class Opponents:
         if base not in POLICIES or base == "human":
             known = ", ".join(one for one in POLICIES if one != "human")
             there_are = f"there are {known}, with arguments, {FILE}NAME and {LEAGUE}NAME"
-            raise Refused(f"no opponent is called {name!r}; {REMOVED.get(base, there_are)}", 404)
+            raise Refused(f"no opponent is called {name!r}; {there_are}", 404)
         self._check_strength(base, parse_whole(argument) or 0, game)
         try:
             policy: Any = named_policy(name, game)

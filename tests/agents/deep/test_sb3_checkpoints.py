@@ -327,21 +327,19 @@ def test_the_sign_of_gamma_follows_when_a_model_learns_on_with_an_opponent(algor
 
 @pytest.mark.parametrize("algorithm", MADE)
 @pytest.mark.parametrize(("opponent", "gamma"), [("rule", -1.0), (None, 0.99)])
-def test_files_of_1_0_0_with_the_wrong_sign_are_loaded(
+def test_a_file_whose_gamma_contradicts_its_opponent_is_refused(
     algorithm: str, opponent: str | None, gamma: float, tmp_path: Path
 ) -> None:
     model: Any = MADE[algorithm](SB3VecEnv(TTT, 4, opponent=opponent))
     model.save(tmp_path / "model")
     settings = model.settings.to_dict() | {"gamma": gamma}
-    old = with_data(tmp_path / "model.zip", {"_recorded_settings": settings})
-    with pytest.warns(UserWarning, match=f"gamma={gamma} .* train it anew"):
-        back = type(model).load(old, device="cpu")
-    assert back.gamma == back.settings.gamma == -gamma and verdict(back) == verdict(model)
-    other = with_data(tmp_path / "model.zip", {"_recorded_settings": settings | {"game": "unknown"}})
-    with pytest.raises(ValueError, match="unknown"):  # there the boards are to be given, and gamma is left alone
-        type(model).load(other, device="cpu")
+    with pytest.raises(ValueError, match=rf"changed\.zip .*gamma.*{gamma}"):
+        type(model).load(with_data(tmp_path / "model.zip", {"_recorded_settings": settings}), device="cpu")
+    of_other_boards = with_data(tmp_path / "model.zip", {"_recorded_settings": settings | {"game": "unknown"}})
+    with pytest.raises(ValueError, match="unknown"):  # there the boards are to be given
+        type(model).load(of_other_boards, device="cpu")
     if opponent is not None:  # the default of boards that are not ours, which may have been self-play
-        assert type(model).load(other, boards(), device="cpu").gamma == -1
+        assert type(model).load(of_other_boards, boards(), device="cpu").gamma == -1
 
 
 def rule(observation: Any, mask: Any) -> int:

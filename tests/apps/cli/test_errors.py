@@ -9,8 +9,6 @@ import pytest
 
 from tictac_agents import QLearning
 from tictac_apps import cli
-from tictac_apps.cli.arguments import FORMER
-from tictac_apps.cli.main import make_parser
 
 RUBRIC = 'game = "TicTacToe-v0"\n[[test]]\ntheorem = "never-illegal"\npoints = 2\n'
 MISTAKES = [
@@ -69,7 +67,7 @@ MISTAKES = [
     ("grade class class/anna.py --assignment small.toml", "'anna'"),
     ("grade --make-zip minimax --wheels nowhere", "'nowhere'"),
     ("train QLearning --gamma 9", "--gamma must be a number"),
-    ("grade anna.py --assignment small.toml --csv grades.csv", "--csv --output FILE"),
+    ("grade anna.py --assignment small.toml --csv grades.csv", "unrecognized arguments: grades.csv"),
     ("grade anna.py --assignment small.toml --csv", "a single submission has no table"),
     ("train QLearning --seat third", "--seat must be one of"),
     ("train QLearning --opponent none --seat second", "--seat='second' needs"),
@@ -96,33 +94,6 @@ MISTAKES = [
     ("warm TicTacTo-v0", "did you mean TicTacToe-v0"),
     ("warm --only vectors", "--only must be one of 'vector', 'mini"),
 ]
-
-
-FORMER_NAMES = [
-    (f"{command} {name}".strip(), name, what) for command, of in FORMER.items() for name, what in of.items()
-]
-"""Each former command, and each former option with its command, with what became of it."""
-
-
-@pytest.mark.parametrize(("command", "name", "what"), FORMER_NAMES)
-def test_a_former_name_is_refused_with_the_new_one(
-    command: str, name: str, what: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for words in (command.split(), [*command.split(), "5"]):
-        with pytest.raises(SystemExit, match="2"):
-            cli.main(words)
-        out, err = capsys.readouterr()
-        assert out == "" and f"{name} {what}; see tictac" in err and err.count("\n") == 1
-
-
-def test_a_former_name_is_no_name_of_today() -> None:
-    parser = make_parser()
-    parser.fill_all()
-    (commands,) = (one.choices for one in parser._actions if isinstance(one.choices, dict))
-    today = commands | commands["export"]._subparsers._group_actions[0].choices
-    assert not set(FORMER[""]) & set(today)
-    for command, names in FORMER.items():
-        assert not command or not set(names) & set(today[command]._option_string_actions)
 
 
 @pytest.fixture

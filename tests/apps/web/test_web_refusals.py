@@ -117,7 +117,6 @@ def test_moves_are_refused_as_they_are_typed(client: Client, moves: str, said: s
         ({"game": 4}, "game must be a string"),
         ({"game": "KInARow-v0:99x99-4"}, "at most 63"),
         ({"opponent": "human"}, "no opponent is called 'human'"),
-        ({"opponent": "network"}, "removed in 1.1.0"),
         ({"opponent": "os:system"}, "no opponent is called 'os:system'"),
         ({"opponent": "tictac_env.policies:RulePolicy"}, "no opponent is called"),
         ({"opponent": "agent.npz"}, "no opponent is called"),

@@ -111,8 +111,6 @@ def test_minimax_is_unbeatable(name: str) -> None:
     assert found.as_first.losing_line is None and found.as_second.losing_line is None
     assert found.as_first.against_best == (0, pytest.approx(1), 0)
     assert "unbeatable" in str(found)
-    with pytest.warns(DeprecationWarning, match="unbeatable"):
-        assert found.infallible and found.as_second.infallible
     assert "probabilities: over all draws" in str(found).splitlines()[-1]
     if name != "minimax-first:9":
         wins = found.as_first.against_random.wins

@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 from conftest import breadth
 
-import tictac_agents
 from tictac_agents import (
     MCTS,
     GameTree,
@@ -169,19 +168,6 @@ def test_the_file_of_no_agent_says_what_it_holds(tmp_path: Path) -> None:
         save_arrays(tmp_path / "other.npz", kind, {}, {"a": np.zeros(1)})
         with pytest.raises(ValueError, match=rf"other\.npz holds '{kind}', which is no agent"):
             load_player(tmp_path / "other.npz", TTT)
-
-
-def test_the_file_of_a_removed_agent_says_what_to_use(tmp_path: Path) -> None:
-    from tictac_env.storage import save_arrays
-
-    game = {"id": "TicTacToe-v0"}
-    save_arrays(
-        tmp_path / "old.npz", "tictac_agents.LineNetwork", {"game": game, "layers": 1}, {"biases_0": np.ones(1)}
-    )
-    with pytest.raises(ValueError, match=r"old\.npz.*LineNetwork.*removed in 1\.1\.0.*'ntuple'"):
-        load_player(tmp_path / "old.npz", TTT)
-    with pytest.raises(AttributeError, match=r"'LineNetwork'.*removed in 1\.1\.0"):
-        _ = tictac_agents.LineNetwork
 
 
 def test_networks_come_from_their_files(tmp_path: Path) -> None:

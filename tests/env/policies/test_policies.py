@@ -128,8 +128,6 @@ def test_act_many_is_act_with_each_seed(policy: Policy, game: Game) -> None:
         ("minmax:4", TTT, r"no policy is called 'minmax:4'; did you mean minimax"),
         ("", TTT, r"no policy is called ''; known are random, rule"),
         ("chess", TTT, r"no policy is called 'chess'; known are random, rule"),
-        ("network", TTT, r"'network'.*removed in 1\.1\.0.*'ntuple'"),
-        ("network:3", TTT, r"'network:3'.*removed in 1\.1\.0.*'ntuple'"),
         ("random:3", TTT, r"the policy 'random' takes no argument, not '3'"),
         ("rule:x", TTT, r"the policy 'rule' takes no argument, not 'x'"),
         (None, TTT, r"a policy's name must be a string, not None"),
