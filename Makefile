@@ -35,9 +35,10 @@ examples: .venv/dev.done
 check-examples: .venv/dev.done .venv/release.done
 	$(BIN)/python tools/run_examples.py --types $(RELEASE)/pyright
 
-# The documentation as a site in build/site, notebooks executed; open build/site/index.html, or, for the search field,
+# The tables in README and docs, and the documentation as a site in build/site, notebooks executed; open build/site/index.html, or, for the search field,
 # python -m http.server --directory build/site. Without torch.
 docs: .venv/docs.done
+	$(BIN)/python tools/results_tables.py
 	$(BIN)/python tools/docs_site.py
 	$(BIN)/python tools/check_site.py build/site
 

@@ -38,6 +38,7 @@ import tictac_env
 from benchmarks.published import SYSTEMS
 from tictac_apps.web.export import export_page
 from tictac_env.envs.entry_points import PAGES
+from tools import code_counts
 from tools.results_tables import TABLES, Table, markdown
 
 ROOT = Path(__file__).parents[1]
@@ -70,6 +71,7 @@ def write_sources(folder: Path) -> dict[str, str]:
     shutil.copytree(DOCS, folder, ignore=shutil.ignore_patterns("__pycache__"))
     export_page(folder / PLAY)
     texts = {uri_of(page): page.read_text(encoding="utf-8") for page in DOCS.rglob("*.md")} | pages()
+    texts["architecture.md"] = texts["architecture.md"].replace(code_counts.MARK, code_counts.tables())
     for uri, path in outside().items():
         if uri.endswith(".md"):
             texts[uri] = as_page(path)

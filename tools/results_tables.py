@@ -1,4 +1,4 @@
-"""Writes the tables in README.md and docs/ from the records in benchmarks/results and from the packages.
+"""Writes the tables in README.md and docs/: results from the records in benchmarks/results, the rest from the code.
 
     python tools/results_tables.py            # after a benchmark has been run again
     python tools/results_tables.py --check    # changes nothing; fails if a page does not show the record
@@ -23,8 +23,11 @@ from typing import Any
 
 from benchmarks.records import RESULTS, parser_of
 from tictac_apps.bench.results import measured, percent, rating_text, shares_text, truth_text
+from tictac_apps.web.limits import Limits
+from tictac_apps.web.training_plans import MOST
 from tictac_env.policies import POLICIES, Policy
 from tictac_env.policies.loading import policy_class
+from tictac_env.solver.enumerate import SMALL_CELLS
 from tictac_env.storage import save_text
 from tools.run_examples import examples, recorded, records
 
@@ -399,6 +402,36 @@ def adapters() -> Table:
     return rows
 
 
+def server_limits() -> Table:
+    """The limits of a server of the page."""
+    limits = Limits()
+    table, network = MOST["table"], MOST["network"]
+    rows = {
+        "a request": f"{limits.body_bytes:,} bytes",
+        "requests from one address": f"{limits.rate:g} a second, {limits.burst} at once; beyond, 429 and `Retry-After`",
+        "connections of one address": f"{limits.connections}; beyond, 429",
+        "a request on its way": f"{limits.read_seconds:g} seconds from its first byte to its last; then its connection "
+        "is closed",
+        "tree search": f"{limits.simulations:,} simulations a move",
+        "`minimax`": f"{limits.depth} plies (4 on boards with more than 9 actions; the whole game on up to "
+        f"{SMALL_CELLS} cells)",
+        "`ntuple`": f"{limits.depth} plies, or {limits.move_seconds:g} seconds a move",
+        "`perfect`": f"{limits.move_seconds:g} seconds a move, waiting included; then it plays the best move proven so "
+        "far",
+        "exact values": f"{limits.exact_seconds:g} seconds a position, {limits.review_seconds:g} a game; the rest is "
+        "shown as unknown",
+        "sizes of board": f"{limits.sizes} beyond the registered games; each is compiled separately",
+        "requests waiting for a thread": f"{limits.waiting}; beyond, 429",
+        "trainings": f"{limits.trainings} at once (`--trainings`), of {limits.training_seconds / 60:g} minutes and "
+        f"{table[True]:,} games (tables on large boards {table[False]:,}, `NTupleTD` {MOST['games'][False]:,}; "
+        f"networks {network[False]:,} steps); {limits.kept_trainings} are kept, for {limits.forgotten_after / 60:g} "
+        f"minutes; {limits.waits_unasked:g} seconds in the queue after its page is closed",
+        "kept agents": f"{limits.kept_agents:,} for a game, of {limits.kept_agent_bytes >> 20} MiB each and "
+        f"{limits.kept_bytes >> 30} GiB together; {limits.keeps_a_minute} a minute from one address",
+    }
+    return [{"limit of": name, "at most": limit} for name, limit in rows.items()]
+
+
 LINES = 3
 """Lines at the end of an output that the page shows."""
 
@@ -467,6 +500,7 @@ TABLES: dict[str, Callable[[], Table | str]] = {
     "example-outputs": example_outputs,
     "language-model": partial(whole, "language-model", "summary"),
     "adapters": adapters,
+    "server-limits": server_limits,
     **{f"alphazero-{name}": partial(whole, "alphazero", name) for name in ("proofs", "learn", "search", "parts")},
 }
 

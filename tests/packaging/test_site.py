@@ -13,7 +13,8 @@ from gymnasium.error import DependencyNotInstalled
 
 import tictac_agents
 from tictac_apps.grading.submissions import notebook_source
-from tools import check_site, docs_site
+from tictac_env.policies import make_policy
+from tools import check_site, code_counts, docs_site
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
@@ -105,6 +106,27 @@ def test_pages_show_every_name_of_the_agents_and_what_there_is() -> None:
     assert "| S2 | double Q |" in page and "`QLearning infallible`" in page and "MonteCarlo" not in page
     for name in ("MCTS", "Sarsa", "DQN", "FittedQ"):
         assert "## Results" in pages[docs_site.agent_uri(name)]
+
+
+def test_files_and_lines_are_counted_by_folder(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text('tool.hatch.build.targets.wheel.packages = ["there/ours"]')
+    files = {
+        "__init__.py": '"""All of it."""\n',
+        "parts/__init__.py": '"""Parts.\n\nMore.\n"""\n',
+        "parts/one.py": "1\n2\n",
+    }
+    for name, text in files.items():
+        (path := tmp_path / "there/ours" / name).parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    assert [list(row.values()) for row in code_counts.sizes(tmp_path)] == [
+        ["`ours/`", "3", "7", "All of it."],
+        ["`ours/parts/`", "2", "6", "Parts."],
+    ]
+
+
+def test_the_files_that_a_call_passes_through_are_counted_and_the_page_has_a_place_for_the_table() -> None:
+    assert code_counts.files_of(lambda: make_policy("random", "TicTacToe-v0")) > 2 > code_counts.files_of(dict)
+    assert (ROOT / "docs/architecture.md").read_text(encoding="utf-8").count(code_counts.MARK) == 1
 
 
 def test_every_page_is_in_the_navigation() -> None:

@@ -1,0 +1,1 @@
+"""Environments: Gymnasium's, single and vector, and PettingZoo's, by one protocol of integers."""
