@@ -138,10 +138,12 @@ def test_only_the_tag_of_the_version_in_the_repository_of_the_links_is_published
     assert done.returncode == status, done.stderr
 
 
-def test_the_version_is_that_of_the_citation_and_of_the_newest_dated_changes() -> None:
+def test_the_version_is_that_of_the_citation_and_of_the_newest_changes() -> None:
     assert f"version: {tictac_env.__version__}\n" in (ROOT / "CITATION.cff").read_text()
-    dated = re.findall(r"^## (\S+) \(\d{4}-\d\d-\d\d\)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
-    assert dated[0] == tictac_env.__version__
+    changes = re.findall(
+        r"^## (\S+) \((?:unreleased|\d{4}-\d\d-\d\d)\)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE
+    )
+    assert changes[0] == tictac_env.__version__
 
 
 EXTRAS = ["rl", "human", "video", "web", "notebook", "minari", "plot", "llm"]
