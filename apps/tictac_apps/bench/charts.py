@@ -7,11 +7,11 @@ labels by their width, so it is drawn for a wide and for a narrow screen.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from itertools import groupby, pairwise
-from math import floor, log10
 from typing import Any, NamedTuple
 
 from tictac_apps.bench.results import PHASES
@@ -20,6 +20,8 @@ BARS = 72
 """Pixels of the highest bar of `phases`."""
 CURVE = 96
 """Pixels of the highest point of `curve`."""
+LEFT, TOP = 44.0, 34.0
+"""Pixels from the left and upper ends of a `scatter` to its plot."""
 GAP = 17.0
 """Pixels from label to label of `scatter`."""
 CHARACTER = 8.0
@@ -52,6 +54,18 @@ def line(x1: float | str, y1: float, x2: float | str, y2: float, kind: str) -> s
     return f'<line x1="{_short(x1)}" y1="{_short(y1)}" x2="{_short(x2)}" y2="{_short(y2)}" class="{kind}"/>'
 
 
+def path(kind: str, drawn: str) -> str:
+    """A path by its commands."""
+    return f'<path class="{kind}" d="{drawn}"/>'
+
+
+def dot(x: float | str, y: float, radius: float, kind: str = "", told: str = "") -> str:
+    """A filled circle; `told` is shown while the pointer is on it."""
+    of_kind = f' class="{kind}"' if kind else ""
+    circle = f'<circle cx="{_short(x)}" cy="{_short(y)}" r="{radius}"{of_kind}'
+    return f"{circle}><title>{escape(told)}</title></circle>" if told else f"{circle}/>"
+
+
 def _short(number: float | str) -> str:
     """A coordinate to a tenth of a pixel; a string, as in "50%", stays as it is."""
     return number if isinstance(number, str) else f"{number:.1f}".removesuffix(".0")
@@ -73,9 +87,9 @@ class Scale(NamedTuple):
         """The scale over all values, its ends and at most about `ticks` steps round numbers."""
         low, high = min(values), max(values)
         rough = max(high - low, 1e-9) / ticks
-        power = 10.0 ** floor(log10(rough))
+        power = 10.0 ** math.floor(math.log10(rough))
         step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough)
-        begin, end = step * floor(low / step + 1e-9), -step * floor(-high / step + 1e-9)
+        begin, end = step * math.floor(low / step + 1e-9), -step * math.floor(-high / step + 1e-9)
         return cls(begin, max(end, begin + step), step)
 
     def share(self, value: float) -> float:
@@ -103,7 +117,7 @@ def whisker(rating: Record, scale: Scale) -> str:
         arrow = f"M{turn * 6} -5L0 0L{turn * 6} 5" if end is None else "M0 -4V4"
         shapes.append(f'<svg x="{_across(place)}" y="13" class="tip"><path d="{arrow}"/></svg>')
     if rating["elo"] is not None:
-        shapes.append(f'<circle cx="{_across(scale.share(rating["elo"]))}" cy="13" r="5.5"/>')
+        shapes.append(dot(_across(scale.share(rating["elo"])), 13, 5.5))
     return f'<svg class="whisker" aria-hidden="true" height="26">{"".join(shapes)}</svg>'
 
 
@@ -124,26 +138,22 @@ def phases(agent: Record, highest: float) -> str:
         agent: a player of the record.
         highest: the share of mistakes, above 0, that is as high as the chart.
     """
-    bars, spans, chance, words, told = "", "", "", "", []
-    found = {one["among"]: one for one in agent["measures"] if one["name"] == "mistakes"}
+    paths, words, told = {"bar": "", "span": "", "random": ""}, "", []
+    mistakes = {measure["among"]: measure for measure in agent["measures"] if measure["name"] == "mistakes"}
     for place, phase in enumerate(PHASES):
-        measure = found.get(phase, {"value": None})
+        measure = mistakes.get(phase, {"value": None})
         middle, share = _across((place + 0.5) / 3), measure["value"]
-        words += text(middle, BARS + 18, percent(share) or "none")
-        words += text(middle, BARS + 34, phase, "soft")
+        words += text(middle, BARS + 18, percent(share) or "none") + text(middle, BARS + 34, phase, "soft")
         if share is None:
             continue
         top, low, high, level = (
             f"{1 - min(measure[key] or 0, highest) / highest:.3g}" for key in ("value", "low", "high", "random")
         )
-        bars += f"M{place + 0.2:.1f} 1V{top}h.6V1"
-        spans += f"M{place + 0.5:.1f} {low}V{high}"
-        chance += f"M{place + 0.1:.1f} {level}h.8"
+        paths["bar"] += f"M{place + 0.2:.1f} 1V{top}h.6V1"
+        paths["span"] += f"M{place + 0.5:.1f} {low}V{high}"
+        paths["random"] += f"M{place + 0.1:.1f} {level}h.8"
         told.append(f"{phase} {percent(share)} (random play {percent(measure['random'])})")
-    paths = "".join(
-        f'<path class="{kind}" d="{path}"/>' for kind, path in (("bar", bars), ("span", spans), ("random", chance))
-    )
-    shown = _stretched(0, BARS, 3, 1, paths)
+    shown = _stretched(0, BARS, 3, 1, *map(path, paths, paths.values()))
     in_words = f"{agent['name']}: mistakes by phase: {', '.join(told) or 'no positions'}"
     return svg("phases", in_words, f'height="{BARS + 40}"', line("0", BARS, "100%", BARS, "base"), shown, words)
 
@@ -171,10 +181,10 @@ def curve(agent: Record, measure: str, highest: float) -> str:
         if point[measure] is not None
     ]
     if known:
-        path = "L".join(f"{100 * x:.3g} {100 * y:.3g}" for x, y in known)
-        shapes.append(_stretched(16, CURVE, 100, 100, f'<path class="curve" d="M{path}"/>'))
+        drawn = "L".join(f"{100 * x:.3g} {100 * y:.3g}" for x, y in known)
+        shapes.append(_stretched(16, CURVE, 100, 100, path("curve", f"M{drawn}")))
         x, y = known[-1]
-        shapes.append(f'<circle cx="{_across(x)}" cy="{16 + CURVE * y:.1f}" r="4"/>')
+        shapes.append(dot(_across(x), 16 + CURVE * y, 4))
     bottom = CURVE + 16
     last = points[-1][measure]
     told = [f"{measure} {'unknown after an illegal move' if last is None else shown(last)} in the end"]
@@ -182,8 +192,7 @@ def curve(agent: Record, measure: str, highest: float) -> str:
         if not any(point["v_perfect"] for point in points):
             break
         shapes.append(text("0", bottom + 22, f"as {seat}", "soft"))
-        columns = "".join(_columns(points, ends, seat))
-        shapes.append(_stretched(bottom + 28, 26, 100, 100, columns))
+        shapes.append(_stretched(bottom + 28, 26, 100, 100, *_columns(points, ends, seat)))
         bottom += 54
         if result := points[-1]["v_perfect"]:
             won, drawn, lost = (percent(share, 0) for share in result[seat])
@@ -194,9 +203,10 @@ def curve(agent: Record, measure: str, highest: float) -> str:
     return svg("learning", f"{agent['name']}: {'; '.join(told)}", f'height="{bottom + 24}"', *shapes)
 
 
-def _stretched(y: float, height: float, across: int, upwards: int, shapes: str) -> str:
-    """Shapes of so many units across and upwards, stretched over the chart's width and `height` pixels."""
-    return f'<svg y="{y}" height="{height}" viewBox="0 0 {across} {upwards}" preserveAspectRatio="none">{shapes}</svg>'
+def _stretched(y: float, height: float, across: int, upwards: int, *shapes: str) -> str:
+    """Shapes in units across and upwards, stretched over the chart's width and `height` pixels."""
+    size = f'y="{y}" height="{height}" viewBox="0 0 {across} {upwards}" preserveAspectRatio="none"'
+    return f"<svg {size}>{''.join(shapes)}</svg>"
 
 
 def _columns(points: Sequence[Record], ends: Sequence[float], seat: str) -> Iterator[str]:
@@ -207,12 +217,12 @@ def _columns(points: Sequence[Record], ends: Sequence[float], seat: str) -> Iter
             for point in points
         ]
         columns = zip(heights, pairwise([0.0, *ends]), strict=True)
-        path = ""
+        drawn = ""
         for height, alike in groupby(columns, key=lambda column: column[0]):
             edges = [edge for _, pair in alike for edge in pair]
             if height != "100":
-                path += f"M{100 * edges[0]:.3g} 100V{height}H{100 * edges[-1]:.3g}V100"
-        yield f'<path class="{kind}" d="{path}"/>'
+                drawn += f"M{100 * edges[0]:.3g} 100V{height}H{100 * edges[-1]:.3g}V100"
+        yield path(kind, drawn)
 
 
 class Point(NamedTuple):
@@ -239,104 +249,88 @@ def scatter(points: Sequence[Point], told: str, x_title: str, y_title: str, y_pe
     upwards = Scale.over([0.0, *(point.y for point in points)], 5)
     longest = CHARACTER * min(LONGEST, max(len(point.name) for point in points))
     shown = "".join(
-        svg(kind, told, f'viewBox="0 0 {width} {height}"', *_plot(points, across, upwards, frame, y_percent, band))
+        svg(kind, told, size, *_plot(points, across, upwards, width - longest - 28, height - 28, y_percent, band))
         for kind, width, height in (("wide", 860, 470), ("narrow", 358, 500))
-        for frame in [Frame(44, 34, width - longest - 28, height - 28)]
+        for size in [f'viewBox="0 0 {width} {height}"']
     )
     titles = f'<p class="up">↑ {escape(y_title)}</p>', f'<p class="across">{escape(x_title)} →</p>'
     return f'<div class="scatter">{titles[0]}{shown}{titles[1]}</div>'
 
 
-class Frame(NamedTuple):
-    """The plot's borders in the picture, in pixels."""
-
-    left: float
-    top: float
-    right: float
-    bottom: float
-
-
 class Label(NamedTuple):
-    """A name, from `x` at the middle height `y`; and the point that it names."""
+    """A name, from `x` to `end` at the middle height `y`; and the point that it names."""
 
     x: float
+    end: float
     y: float
     point: tuple[float, float]
     of: Point
 
-    @property
-    def width(self) -> float:
-        """Pixels across."""
-        return CHARACTER * min(len(self.of.name), LONGEST)
-
     def covers(self, x: float, y: float, margin: float = 0) -> bool:
         """True if a place lies under the label, or at most `margin` pixels beside it."""
-        return self.x - margin <= x <= self.x + self.width + margin and abs(y - self.y) <= GAP / 2 + margin
+        return self.x - margin <= x <= self.end + margin and abs(y - self.y) <= GAP / 2 + margin
 
 
 def _plot(
-    points: Sequence[Point], across: Scale, upwards: Scale, frame: Frame, y_percent: bool, band: float
+    points: Sequence[Point], across: Scale, upwards: Scale, right: float, bottom: float, y_percent: bool, band: float
 ) -> Iterator[str]:
-    """The shapes of a scatter."""
+    """The shapes of a scatter, whose plot ends at `right` and `bottom`."""
 
     def x_of(share: float) -> float:
-        return frame.left + (frame.right - frame.left) * across.share(share)
+        return LEFT + (right - LEFT) * across.share(share)
 
     def y_of(value: float) -> float:
-        return frame.bottom - (frame.bottom - frame.top) * upwards.share(value)
+        return bottom - (bottom - TOP) * upwards.share(value)
 
     begin = x_of(max(band, across.low))
-    shade = f'width="{frame.right - begin + 10:.1f}" height="{frame.bottom - frame.top + 10:.1f}"'
-    yield f'<rect class="band" x="{begin:.1f}" y="{frame.top - 10}" {shade}/>'
-    yield text(frame.right + 10, frame.top - 17, f"{percent(band, 0)} or more", "soft", "end")
+    shade = f'width="{right - begin + 10:.1f}" height="{bottom - TOP + 10:.1f}"'
+    yield f'<rect class="band" x="{begin:.1f}" y="{TOP - 10}" {shade}/>'
+    yield text(right + 10, TOP - 17, f"{percent(band, 0)} or more", "soft", "end")
     for tick in upwards.ticks():
         y = y_of(tick)
-        yield line(frame.left, y, frame.right + 10, y, "grid" if tick else "base")
-        yield text(frame.left - 8, y + 4, percent(tick, 0) if y_percent else f"{tick:.3g}", "soft", "end")
-    for tick in across.ticks()[:: 1 if frame.right > 500 else 2]:
-        yield text(x_of(tick), frame.bottom + 22, percent(tick, 0), "soft", "middle")
+        yield line(LEFT, y, right + 10, y, "grid" if tick else "base")
+        yield text(LEFT - 8, y + 4, percent(tick, 0) if y_percent else f"{tick:.3g}", "soft", "end")
+    for tick in across.ticks()[:: 1 if right > 500 else 2]:
+        yield text(x_of(tick), bottom + 22, percent(tick, 0), "soft", "middle")
     placed = [((x_of(point.x), y_of(point.y)), point) for point in points]
-    labels = _labels(placed, frame)
+    labels = _labels(placed, right)
     for label in labels:
-        if label.x > frame.right:
+        if label.x > right:
             yield line(*label.point, label.x - 3, label.y, "leader")
     for (x, y), point in placed:
         told = f"{point.name}: {percent(point.x)}, {percent(point.y) if y_percent else f'{point.y:.3g}'}"
-        kind = ' class="yours"' if point.marked else ""
-        yield f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5"{kind}><title>{escape(told)}</title></circle>'
+        yield dot(x, y, 5, "yours" if point.marked else "", told)
     for label in labels:
         name = label.of.name
         if len(name) > LONGEST:
             name = f"{name[: LONGEST - 9]}…{name[-8:]}"
         left = label.x < label.point[0]
-        x = label.x + label.width if left else label.x
-        yield text(x, label.y + 4, name, "yours" if label.of.marked else "", "end" if left else "start")
+        x, anchor = (label.end, "end") if left else (label.x, "start")
+        yield text(x, label.y + 4, name, "yours" if label.of.marked else "", anchor)
 
 
-def _labels(placed: Sequence[tuple[tuple[float, float], Point]], frame: Frame) -> list[Label]:
+def _labels(placed: Sequence[tuple[tuple[float, float], Point]], right: float) -> list[Label]:
     """A label for each point: beside it if there is room, else in the column right of the plot, joined by a line."""
     beside: list[Label] = []
     for (x, y), point in placed:
         width = CHARACTER * min(len(point.name), LONGEST)
         for begin in (x + 10, x - 10 - width):
-            label = Label(begin, y, (x, y), point)
-            inside = frame.left < begin and begin + width < frame.right
-            apart = not any(
-                abs(one.y - y) < GAP and one.x < begin + width and begin < one.x + one.width for one in beside
-            )
-            if inside and apart and not any(label.covers(*place, 8) for place, other in placed if other is not point):
+            label = Label(begin, begin + width, y, (x, y), point)
+            inside = begin > LEFT and label.end < right
+            over = any(abs(one.y - y) < GAP and one.x < label.end and begin < one.end for one in beside)
+            if inside and not over and not any(label.covers(*at, 8) for at, other in placed if other is not point):
                 beside.append(label)
                 break
     while True:
         named = {label.of for label in beside}
-        column = _column([(place, point) for place, point in placed if point not in named], frame)
+        column = _column([(place, point) for place, point in placed if point not in named], right)
         crossed = [label for label in beside if any(_crosses(one, label) for one in column)]
         if not crossed:
             return beside + column
         beside.remove(crossed[0])
 
 
-def _column(placed: Sequence[tuple[tuple[float, float], Point]], frame: Frame) -> list[Label]:
+def _column(placed: Sequence[tuple[tuple[float, float], Point]], right: float) -> list[Label]:
     """The labels of these points in a column: from the lowest up, and of equal height the rightmost first.
 
     In this order no line from one of several points at one height crosses another.
@@ -346,11 +340,10 @@ def _column(placed: Sequence[tuple[tuple[float, float], Point]], frame: Frame) -
     for (_, y), _ in ordered:
         heights.append(min(y, heights[-1] - GAP) if heights else y)
     for place in reversed(range(len(heights))):  # those pushed out at the top push the others down
-        least = heights[place + 1] + GAP if place + 1 < len(heights) else frame.top - 20
+        least = heights[place + 1] + GAP if place + 1 < len(heights) else TOP - 20
         heights[place] = max(heights[place], least)
-    return [
-        Label(frame.right + 24, height, place, point) for height, (place, point) in zip(heights, ordered, strict=True)
-    ]
+    begin, end = right + 24, math.inf
+    return [Label(begin, end, height, place, point) for height, (place, point) in zip(heights, ordered, strict=True)]
 
 
 def _crosses(led: Label, label: Label) -> bool:

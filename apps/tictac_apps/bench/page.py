@@ -5,26 +5,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from string import Template
 from typing import Any
 
-from tictac_apps.bench.charts import (
-    Point,
-    board_of,
-    board_parts,
-    curve,
-    given_away_at,
-    percent,
-    phases,
-    rating_axis,
-    rating_scale,
-    scatter,
-    whisker,
-)
+from tictac_apps.bench import charts
+from tictac_apps.bench.charts import percent
 from tictac_apps.bench.results import PHASES, measured, rating_text, shares_text
 from tictac_env.arena.verdicts import BASES
 from tictac_env.checks import SEATS
@@ -80,7 +68,7 @@ def _game(record: Record, key: str, number: int, content: Record) -> str:
     parts += [_mistakes(record), _learning(record), _cross_table(record), _players(record), _figures(record)]
     parts.append(_forfeits(record))
     title = f"<h2>{escape(record['title'])}</h2>"
-    return f'<article id="game-{number}">{board_parts(key, record["board"])}{title}{"".join(parts)}</article>'
+    return f'<article id="game-{number}">{charts.board_parts(key, record["board"])}{title}{"".join(parts)}</article>'
 
 
 def _first_screen(record: Record, key: str) -> str:
@@ -133,7 +121,7 @@ def _beatable(agent: Record, record: Record) -> tuple[str, str]:
     """The answer to "Is it beatable?" for the best player, as HTML, and its reason, as text."""
     if agent["failure"] or not agent["verdict"]:
         return "Unknown", _seats_sentence(agent)
-    seats = {seat: _infallible(agent, seat) for seat in SEATS}
+    seats = {seat: _verdict_on(agent, seat).get("infallible") for seat in SEATS}
     beaten = [seat for seat, safe in seats.items() if safe is False]
     if len(beaten) == 2:
         said = "Yes, from both seats"
@@ -147,14 +135,14 @@ def _beatable(agent: Record, record: Record) -> tuple[str, str]:
 
 def _first_wins(record: Record) -> bool:
     """True if a player wins every game as first against perfect play: the first player can force a win."""
-    exact = [agent["verdict"]["as first"] for agent in record["agents"] if agent["verdict"]]
-    return any((told.get("v perfect") or [0])[0] > 0.9999 and not told.get("intervals") for told in exact)
+    exact = [_verdict_on(agent, "first") for agent in record["agents"]]
+    return any((truth.get("v perfect") or [0])[0] > 0.9999 and not truth.get("intervals") for truth in exact)
 
 
-def _infallible(agent: Record, seat: str) -> bool | None:
-    """True if a player never loses in a seat, None if that is not known."""
-    found: bool | None = agent["verdict"][f"as {seat}"].get("infallible") if agent["verdict"] else None
-    return found
+def _verdict_on(agent: Record, seat: str) -> Record:
+    """The verdict on a player in a seat; empty if there is none."""
+    truth: Record = (agent["verdict"] or {}).get(f"as {seat}", {})
+    return truth
 
 
 def _seats_sentence(agent: Record) -> str:
@@ -172,7 +160,7 @@ def _seats_sentence(agent: Record) -> str:
 
 def _seat_words(agent: Record, seat: str) -> str:
     """The truth of a player in a seat, as the end of a sentence: "loses in 7 plies"."""
-    told, found = (agent["verdict"] or {}).get(f"as {seat}", {}), agent["losing"][seat]
+    told, found = _verdict_on(agent, seat), agent["losing"][seat]
     if told.get("infallible"):
         return "cannot be beaten"
     if found:
@@ -205,27 +193,27 @@ def _picture(record: Record, key: str) -> str:
     for agent in record["agents"]:
         for seat in SEATS:
             if agent["losing"][seat]:
-                place = _place(agent, record).lower()
-                heading = f"<b>{_name(agent)}</b>, {place} by rating, as {seat} {escape(_seat_words(agent, seat))}"
-                return f'<div class="picture">{_stepper(agent, seat, record, key, heading)}</div>'
-    empty = board_of(key, record["board"], "The empty board", None)
+                place = f", {_place(agent, record)} by rating,"
+                return f'<div class="picture">{_stepper(agent, seat, record, key, place)}</div>'
+    empty = charts.board_of(key, record["board"], "The empty board", None)
     return f'<div class="picture"><figure>{empty}<figcaption>No lost game is known.</figcaption></figure></div>'
 
 
-def _stepper(agent: Record, seat: str, record: Record, key: str, heading: str) -> str:
-    """A lost game as a board, to which the script adds the controls; `heading` is HTML."""
+def _stepper(agent: Record, seat: str, record: Record, key: str, place: str = "") -> str:
+    """A lost game as a board, to which the script adds the controls; `place` follows the player's name."""
     found = agent["losing"][seat]
-    note, wrong = found["given_away"], given_away_at(found)
+    note, wrong = found["given_away"], charts.given_away_at(found)
     told = f"{agent['name']} loses as {seat}: {found['moves']}" + (f"; {note}" if note else "")
     data = f' data-mistake="{wrong}" data-note="{escape(note)}"' if wrong else ""
-    board = board_of(key, record["board"], told, found)
+    board = charts.board_of(key, record["board"], told, found)
+    heading = f"<b>{_name(agent)}</b>{place} as {seat} {escape(_seat_words(agent, seat))}"
     return f'<figure class="line"{data}><figcaption>{heading}</figcaption>{board}</figure>'
 
 
 def _ratings(record: Record, plies: int) -> str:
-    resampled, scale = record["resampled"], rating_scale(record["agents"])
+    resampled, scale = record["resampled"], charts.rating_scale(record["agents"])
     rows = [
-        f'<div class="row">{_name(agent)}{whisker(agent["rating"], scale)}'
+        f'<div class="row">{_name(agent)}{charts.whisker(agent["rating"], scale)}'
         f'<span class="value">{escape(rating_text(agent["rating"], agent["name"] == record["anchor"]))}</span></div>'
         for agent in record["agents"]
     ]
@@ -236,7 +224,7 @@ def _ratings(record: Record, plies: int) -> str:
         f"{resampled['number']} {resampled['what']}; an arrow means that the games set no bound."
     )
     note = f"To play first is worth {_interval(first, 1, ' Elo')}. Equals draw {_interval(draws, 100, ' %')} of games."
-    rows.append(f'<div class="row"><span></span>{rating_axis(scale)}</div>')
+    rows.append(f'<div class="row"><span></span>{charts.rating_axis(scale)}</div>')
     chart = f'<div class="ratings" style="--steps: {len(scale.ticks()) - 1}">{"".join(rows)}</div>'
     return _section("Ratings", what, chart, f'<p class="soft">{escape(note)}</p>')
 
@@ -275,7 +263,7 @@ def _random_beside_truth(record: Record) -> str:
         value = truth.of(agent)
         if agent["v_random"] and value is not None:
             rate = sum(agent["v_random"][seat][0] for seat in SEATS) / 2
-            points.append(Point(agent["name"], rate, value, agent["role"] == "yours"))
+            points.append(charts.Point(agent["name"], rate, value, agent["role"] == "yours"))
     if not points:
         return ""
     best = [point.y for point in points if point.x >= BAND]
@@ -297,7 +285,7 @@ def _random_beside_truth(record: Record) -> str:
             break
     up = "Exploitability: what the best replies gain" if truth.exact else f"Mistakes on {record['suite']['name']}"
     titles = "Games won against random play", up
-    chart = scatter(points, f"{titles[0]}, and {up.lower()}", *titles, not truth.exact, BAND)
+    chart = charts.scatter(points, f"{titles[0]}, and {up.lower()}", *titles, not truth.exact, BAND)
     return _section(f"{percent(BAND, 0)} against random play says nothing", what, chart)
 
 
@@ -309,13 +297,8 @@ def _lines(record: Record, key: str) -> str:
         f"dashed ring marks the move that gave the game away. {counted} numbered from 1."
     )
     agents = record["agents"]
-    boards = "".join(
-        _stepper(agent, seat, record, key, f"<b>{_name(agent)}</b> as {seat} {escape(_seat_words(agent, seat))}")
-        for agent in agents
-        for seat in SEATS
-        if agent["losing"][seat]
-    )
-    safe = {seat: [agent for agent in agents if _infallible(agent, seat)] for seat in SEATS}
+    boards = "".join(_stepper(agent, seat, record, key) for agent in agents for seat in SEATS if agent["losing"][seat])
+    safe = {seat: [agent for agent in agents if _verdict_on(agent, seat).get("infallible")] for seat in SEATS}
     both = [agent for agent in agents if all(agent in safe[seat] for seat in SEATS)]
     notes = [("Nothing beats", both)]
     notes += [(f"As {seat} nothing beats", [one for one in safe[seat] if one not in both]) for seat in SEATS]
@@ -344,7 +327,7 @@ def _mistakes(record: Record) -> str:
         one for agent in shown for one in agent["measures"] if one["name"] == "mistakes" and one["among"] in PHASES
     ]
     highest = max(filter(None, (one[end] for one in found for end in ("high", "random"))), default=1.0)
-    cards = (f'<div class="card"><h4>{_name(agent)}</h4>{phases(agent, highest)}</div>' for agent in shown)
+    cards = (_card(agent, charts.phases(agent, highest)) for agent in shown)
     return _section("Mistakes by phase of the game", what, f'<div class="small">{"".join(cards)}</div>')
 
 
@@ -361,10 +344,8 @@ def _learning(record: Record) -> str:
         "mistakes": f"the share of moves on {record['suite']['name']} that give away a win or a draw",
     }[truth.name]
     what = f"Above, {above}. Below, results against perfect play{exact}."
-    cards = "".join(
-        f'<div class="card"><h4>{_name(agent)}</h4>{curve(agent, truth.name, highest)}</div>' for agent in learners
-    )
-    return _section("Learning curves", what, SHARES_KEY, f'<div class="curves">{cards}</div>')
+    cards = (_card(agent, charts.curve(agent, truth.name, highest)) for agent in learners)
+    return _section("Learning curves", what, SHARES_KEY, f'<div class="curves">{"".join(cards)}</div>')
 
 
 def _cross_table(record: Record) -> str:
@@ -374,12 +355,9 @@ def _cross_table(record: Record) -> str:
     )
     found = {(pair["player"], pair["opponent"]): pair for pair in record["pairs"]}
     agents = record["agents"]
-    head = "".join(f'<th scope="col"><span>{_name(agent)}</span></th>' for agent in agents)
-    rows = []
-    for one in agents:
-        cells = [_score_cell(found.get((one["name"], two["name"]))) for two in agents]
-        rows.append(f'<tr><th scope="row">{_name(one)}</th>{"".join(cells)}</tr>')
-    return _section("Cross table", what, _table("cross", f"<td></td>{head}", rows))
+    rows = [(_name(one), [_score_cell(found.get((one["name"], two["name"]))) for two in agents]) for one in agents]
+    head = (f"<span>{_name(agent)}</span>" for agent in agents)
+    return _section("Cross table", what, _table("cross", ["", *head], rows))
 
 
 def _score_cell(pair: Record | None) -> str:
@@ -398,10 +376,9 @@ def _players(record: Record) -> str:
         search = f"Search: {agent['budget']}. One-move rule: {agent['one_move_rule']}."
         if training:
             told = f"{training['cpu_seconds']:.3g} CPU-seconds. {search} {agent['note']}"
-            cards += (
-                f'<div class="card"><h4>{_name(agent)}</h4><p>{escape(training["sentence"])}</p>'
-                f'<pre><code>{escape(training["command"])}</code></pre><p class="soft">{escape(told)}</p></div>'
-            )
+            sentence, command = escape(training["sentence"]), escape(training["command"])
+            shown = f'<p>{sentence}</p><pre><code>{command}</code></pre><p class="soft">{escape(told)}</p>'
+            cards += _card(agent, shown)
         else:
             rows += f"<div><dt>{_name(agent)}</dt><dd>{escape(agent['note'])} <span>{escape(search)}</span></dd></div>"
     what = "A command trains the learner again, with the same result. The other players were not trained in this run."
@@ -411,33 +388,9 @@ def _players(record: Record) -> str:
 
 def _figures(record: Record) -> str:
     """All figures in one table, which opens on a click."""
-    truth = _Truth(record)
-    columns: list[tuple[str, Callable[[Record], str]]] = [
-        ("Elo (95 %)", lambda agent: rating_text(agent["rating"], agent["name"] == record["anchor"])),
-        ("score", lambda agent: percent(agent["rating"]["score"])),
-        ("games", lambda agent: f"{agent['rating']['games']:,}"),
-        ("forfeits", lambda agent: str(agent["rating"]["forfeits"])),
-    ]
-    if truth.exact:
-        columns.append(("exploitability", lambda agent: "" if truth.of(agent) is None else f"{truth.of(agent):.4f}"))
-    for seat in SEATS:
-        columns.append((f"as {seat} v perfect, W/D/L %", partial(_against_perfect, seat=seat)))
-        columns.append((f"as {seat} v random, W/D/L %", partial(_against_random, seat=seat)))
-    for among, title in (("all", "mistakes"), ("critical", "critical mistakes")):
-        columns.append((title, partial(_mistakes_among, among=among)))
-    columns += [
-        ("perfect moves", lambda agent: percent(measured(agent, "perfect"))),
-        ("regret", lambda agent: _optional(measured(agent, "regret"), ".3f")),
-        ("judged, CPU-s", lambda agent: _optional(agent["seconds"]["judge"], ".1f")),
-        ("ms a move", lambda agent: _optional(agent["seconds"]["move"], ".3g", 1000)),
-    ]
-    rows = [
-        f'<tr><th scope="row">{_name(agent)}</th>'
-        + "".join(f"<td>{escape(show(agent))}</td>" for _, show in columns)
-        + "</tr>"
-        for agent in record["agents"]
-    ]
-    head = "<td></td>" + "".join(f'<th scope="col">{escape(title)}</th>' for title, _ in columns)
+    figures = {_name(agent): _figures_of(agent, record) for agent in record["agents"]}
+    head = ["", *map(escape, next(iter(figures.values())))]
+    rows = [(name, [f"<td>{escape(cell)}</td>" for cell in row.values()]) for name, row in figures.items()]
     what = (
         "On critical positions only one move keeps the value. Regret is the value given away a move (win 1, draw 0, "
         "loss -1). Perfect moves also win soonest or resist longest. Times are CPU-seconds; of a move, wall-clock."
@@ -445,19 +398,35 @@ def _figures(record: Record) -> str:
     return f'<details><summary>All figures</summary><p class="soft">{what}</p>{_table("figures", head, rows)}</details>'
 
 
-def _mistakes_among(agent: Record, among: str) -> str:
-    return percent(measured(agent, "mistakes", among))
+def _figures_of(agent: Record, record: Record) -> dict[str, str]:
+    """The figures of a player by their titles."""
+    rating, truth, v_random = agent["rating"], _Truth(record), agent["v_random"]
+    row = {
+        "Elo (95 %)": rating_text(rating, agent["name"] == record["anchor"]),
+        "score": percent(rating["score"]),
+        "games": f"{rating['games']:,}",
+        "forfeits": str(rating["forfeits"]),
+    }
+    if truth.exact:
+        row["exploitability"] = _optional(truth.of(agent), ".4f")
+    for seat in SEATS:
+        exact = _verdict_on(agent, seat)
+        shares = exact.get("v perfect") or exact.get("v best")
+        row[f"as {seat} v perfect, W/D/L %"] = _sampled(shares, bool(exact.get("intervals")))
+        row[f"as {seat} v random, W/D/L %"] = _sampled(v_random[seat], not v_random["exact"]) if v_random else ""
+    return row | {
+        "mistakes": percent(measured(agent, "mistakes")),
+        "critical mistakes": percent(measured(agent, "mistakes", "critical")),
+        "perfect moves": percent(measured(agent, "perfect")),
+        "regret": _optional(measured(agent, "regret"), ".3f"),
+        "judged, CPU-s": _optional(agent["seconds"]["judge"], ".1f"),
+        "ms a move": _optional(agent["seconds"]["move"], ".3g", 1000),
+    }
 
 
-def _against_perfect(agent: Record, seat: str) -> str:
-    told = (agent["verdict"] or {}).get(f"as {seat}", {})
-    shares = told.get("v perfect") or told.get("v best")
-    return (shares_text(shares) if shares else "") + (" sampled" if told.get("intervals") else "")
-
-
-def _against_random(agent: Record, seat: str) -> str:
-    found = agent["v_random"]
-    return "" if not found else shares_text(found[seat]) + ("" if found["exact"] else " sampled")
+def _sampled(shares: Sequence[float] | None, sampled: bool) -> str:
+    """Shares won, drawn and lost, and if they were sampled; "" for None."""
+    return f"{shares_text(shares)}{' sampled' * sampled}" if shares else ""
 
 
 def _optional(value: float | None, form: str, scale: float = 1) -> str:
@@ -469,14 +438,12 @@ def _forfeits(record: Record) -> str:
     if not found:
         return ""
     rows = [
-        f'<tr><th scope="row">{escape(one["player"])}</th><td>{escape(one["moves"])}</td>'
-        f"<td>{escape(one['reason'])}</td></tr>"
+        (escape(one["player"]), [f"<td>{escape(one[key])}</td>" for key in ("moves", "reason")])
         for one in found[:FORFEITS]
     ]
-    head = "".join(f'<th scope="col">{name}</th>' for name in ("player", "moves", "why"))
     first = f"; the first {FORFEITS}" if len(found) > FORFEITS else ""
     what = f"{_count(len(found), 'game')} lost by an illegal move, an error or the clock{first}."
-    return _section("Forfeits", what, _table("forfeits", head, rows))
+    return _section("Forfeits", what, _table("forfeits", ["player", "moves", "why"], rows))
 
 
 def _machine(content: Record) -> str:
@@ -500,9 +467,21 @@ def _section(title: str, what: str, *content: str) -> str:
     return f'<section><h3>{escape(title)}</h3><p class="lead">{escape(what)}</p>{"".join(content)}</section>'
 
 
-def _table(kind: str, head: str, rows: Iterable[str]) -> str:
-    """A table that scrolls by itself if it is wider than the screen."""
-    body = "\n".join(rows)
+def _card(agent: Record, content: str) -> str:
+    """A player's name above what is shown of it (HTML)."""
+    return f'<div class="card"><h4>{_name(agent)}</h4>{content}</div>'
+
+
+def _table(kind: str, headings: Sequence[str], rows: Iterable[tuple[str, Iterable[str]]]) -> str:
+    """A table that scrolls by itself if it is wider than the screen.
+
+    Args:
+        kind: its class.
+        headings: of the columns (HTML), "" for none.
+        rows: the name of each (HTML), and its cells.
+    """
+    head = "".join(f'<th scope="col">{heading}</th>' if heading else "<td></td>" for heading in headings)
+    body = "\n".join(f'<tr><th scope="row">{name}</th>{"".join(cells)}</tr>' for name, cells in rows)
     return (
         f'<div class="scroll" tabindex="0" role="region" aria-label="{kind}"><table class="{kind}"><thead><tr>{head}'
         f"</tr></thead><tbody>{body}</tbody></table></div>"

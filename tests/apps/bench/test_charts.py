@@ -149,7 +149,7 @@ def test_a_learning_curve_shows_the_truth_above_and_the_results_below() -> None:
     assert [box for _, _, box in stretched] == ["0 0 100 100"] * 3
     tops = [(float(y), float(y) + float(height)) for y, height, _ in stretched]
     assert tops[0] == (16, 112) and tops[0][1] < tops[1][0] < tops[1][1] < tops[2][0]
-    assert attributes(picture, "circle", "cx", "cy") == [("100%", "88.0")]  # at the end of the curve
+    assert attributes(picture, "circle", "cx", "cy") == [("100%", "88")]  # at the end of the curve
     assert attributes(picture, "line", "y1", "class") == [("16", "grid"), ("64", "grid"), ("112", "base")]
     texts = words(picture)
     assert [(text, x) for text, x, _ in texts] == [

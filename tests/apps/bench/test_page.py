@@ -418,7 +418,7 @@ def test_all_charts_of_a_game_have_the_height_of_the_largest_value(
     heights: dict[str, set[float]] = {"phases": set(), "curve": set()}
     for name in heights:
         monkeypatch.setattr(
-            f"tictac_apps.bench.page.{name}", lambda *given, name=name: heights[name].add(given[-1]) or ""
+            f"tictac_apps.bench.charts.{name}", lambda *given, name=name: heights[name].add(given[-1]) or ""
         )
     for game, truth in zip(record["games"], ("exploitability", "mistakes"), strict=True):
         for found in heights.values():
