@@ -39,8 +39,6 @@ REPORTING = {"ConnectFour-v0": "C4-Exact-v1", "TicTacToe-v0": "TTT-Exact-v1"}
 """The suite by which the players of a game are judged."""
 MOST_POSITIONS = 10_000
 """Number of positions drawn of a game that has no suite but can be tabulated, if it has more."""
-REPLIES = 10_000
-"""Number of positions in which a player is asked for the shortest game that it loses on a large game."""
 AS_SEATS = tuple(f"as {name}" for name in SEATS)
 OMITTED = ("intervals", "walked", "shortest", "given away")
 """Parts of a seat's verdict that its line omits: the lines below it have the last three."""
@@ -198,7 +196,7 @@ def audit(
     progress: bool = True,
     max_positions: int = MAX_POSITIONS,
     exact_games: int = GAMES,
-    replies: int = REPLIES,
+    replies: int = 10_000,
     reading: Reading | None = None,
     symmetric: bool = True,
 ) -> Audit:

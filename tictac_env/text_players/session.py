@@ -21,6 +21,8 @@ from tictac_env.position_batch import PositionBatch
 from tictac_env.text_players.harness import BoardHarness, GameHarness, moves_written
 
 REWARDS = ("outcome", "regret", "both")
+OPPONENT = "perfect:0.5"
+"""The opponent of a session if none is named."""
 ASKED = ("wrong", "answer", "move")
 """The fields of a question that change."""
 Message = dict[str, str]
@@ -200,7 +202,7 @@ class TextSession:
     def __init__(
         self,
         game: str | Game = "TicTacToe-v0",
-        opponent: Any = "perfect:0.5",
+        opponent: Any = OPPONENT,
         seat: str | None = None,
         start: str | Sequence[Position | str] | PositionBatch | None = "random:2",
         reward: str = "regret",

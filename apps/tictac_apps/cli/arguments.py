@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import inspect
 import json
 import math
 import sys
@@ -230,6 +231,11 @@ def add_number(
     """Adds an option that is a number (`whole_number`, `decimal`); its help ends with the default, if there is one."""
     told += "" if default is None else " (default: %(default)g)"
     parser.add_argument(name, type=kind, default=default, metavar=metavar, help=told)
+
+
+def default_of(function: Callable[..., Any], parameter: str) -> Any:
+    """The default of a function's parameter, for an option of the same meaning."""
+    return inspect.signature(function).parameters[parameter].default
 
 
 def add_seed(parser: argparse._ActionsContainer, default: int | None = 0) -> None:

@@ -28,12 +28,13 @@ from tictac_apps.cli.arguments import (
     complete_words,
     continuing,
     decimal,
+    default_of,
     game_named,
     print_result,
     whole_number,
 )
 from tictac_env.arena import Ratings, Tournament, prove, round_robin, sampled_openings
-from tictac_env.arena.auditing import RECORD, REPLIES, audit, save_card
+from tictac_env.arena.auditing import RECORD, audit, save_card
 from tictac_env.arena.game_record import games_as_csv
 from tictac_env.arena.proof import CLAIMS
 from tictac_env.checks import SEATS
@@ -60,7 +61,7 @@ def add_audit(parser: argparse.ArgumentParser) -> None:
         help="the positions in which mistakes count, by name or file (default: the game's own)",
     )
     told = "on large boards, search N positions for the shortest lost game; 0 skips this"
-    add_number(parser, "--replies", whole_number(), told, REPLIES)
+    add_number(parser, "--replies", whole_number(), told, default_of(audit, "replies"))
     parser.add_argument(
         "--opponent",
         action="append",
@@ -68,7 +69,7 @@ def add_audit(parser: argparse.ArgumentParser) -> None:
         metavar="PLAYER",
         help="also play a match against this player; may be repeated",
     )
-    add_number(parser, "--games", whole_number(1), "the games in each match", 100)
+    add_number(parser, "--games", whole_number(1), "the games in each match", default_of(audit, "games"))
     parser.add_argument("--quick", action="store_true", help="skip the exact verdict, which can take minutes")
     reading = parser.add_argument_group("options for players that do not say how to read them")
     reading.add_argument(
@@ -190,11 +191,12 @@ def _print_in_colour(text: str) -> None:
 def add_prove(parser: argparse.ArgumentParser) -> None:
     add_player(parser, "player")
     add_game(parser)
-    parser.add_argument("--seat", choices=SEATS, default="first", help="the player's seat (default: %(default)s)")
+    seat, claim, refutations = (default_of(prove, name) for name in ("seat", "claim", "refutations"))
+    parser.add_argument("--seat", choices=SEATS, default=SEATS[seat], help="the player's seat (default: %(default)s)")
     parser.add_argument(
-        "--claim", choices=list(CLAIMS), default="never loses", help="the claim to prove (default: %(default)s)"
+        "--claim", choices=list(CLAIMS), default=claim, help="the claim to prove (default: %(default)s)"
     )
-    add_number(parser, "--refutations", whole_number(1), "stop after N games that refute the claim", 1)
+    add_number(parser, "--refutations", whole_number(1), "stop after N games that refute the claim", refutations)
     parser.add_argument(
         "--to-the-end", action="store_true", help="check all positions, even if N games refute the claim"
     )
@@ -249,13 +251,8 @@ STORE = "games.sqlite"
 def add_tournament(parser: argparse.ArgumentParser) -> None:
     add_player(parser, "players", nargs="+", more="; NAME=PLAYER to call it NAME")
     add_game(parser)
-    parser.add_argument(
-        "--openings",
-        type=whole_number(),
-        default=0,
-        metavar="N",
-        help="start from every position after N moves (default: 0, the empty board)",
-    )
+    told = "start from every position after N moves; 0 is the empty board"
+    add_number(parser, "--openings", whole_number(), told, default_of(round_robin, "openings"))
     add_number(parser, "--sample", whole_number(1), "start from only N of these openings, drawn by the seed")
     told = "play N games in each pair (default: each opening from both seats, or 100 if there is only one opening)"
     add_number(parser, "--games", whole_number(1), told)

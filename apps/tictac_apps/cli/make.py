@@ -18,6 +18,7 @@ from tictac_apps.cli.arguments import (
     complete_words,
     continuing,
     decimal,
+    default_of,
     game_named,
     whole_number,
 )
@@ -90,11 +91,14 @@ def add_dataset_prompts(parser: argparse.ArgumentParser) -> None:
     add_game(parser, of_players=False)
     told = "the positions (default: all of a game that can be tabulated; of others it must be given)"
     add_number(parser, "--rows", whole_number(1), told)
-    add_number(parser, "--test", decimal(0, 1), "the share of the symmetry classes in the split test", 0.1, "SHARE")
+    told = "the share of the symmetry classes in the split test"
+    add_number(parser, "--test", decimal(0, 1), told, default_of(prompt_rows, "test"), "SHARE")
     prompts = parser.add_argument_group("the prompts")
     prompts.add_argument("--list-moves", action="store_true", help="list the legal moves")
-    prompts.add_argument("--first-number", type=int, choices=(0, 1), default=1, help="the first move (default: 1)")
-    prompts.add_argument("--board", choices=BOARDS, default="grid", help="the form of the board (default: %(default)s)")
+    number, board = (default_of(BoardHarness, name) for name in ("first_number", "board"))
+    told = "the number of the first move (default: %(default)s)"
+    prompts.add_argument("--first-number", type=int, choices=(0, 1), default=number, help=told)
+    prompts.add_argument("--board", choices=BOARDS, default=board, help="the form of the board (default: %(default)s)")
     add_seed(parser)
 
 
@@ -156,7 +160,7 @@ def add_serve(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="also offer this game: your own as module:Name-v0, or a size, such as KInARow-v0:5x6-4; may be repeated",
     )
-    add_number(parser, "--trainings", whole_number(1, MAX_TRAININGS), "trainings that run at once", 2)
+    add_number(parser, "--trainings", whole_number(1, MAX_TRAININGS), "trainings that run at once", Limits.trainings)
     parser.add_argument("--open", action="store_true", help="open the page in the browser of this machine")
     parser.add_argument("--no-training", action="store_true", help="do not let visitors train agents")
 

@@ -23,6 +23,9 @@ from tictac_env.rng import new_state
 
 Answer = TypeVar("Answer")
 
+OPPONENT = "level:5"
+"""The opponent if none is named."""
+
 COMMANDS = {
     "hint": "the exact value of every move",
     "undo": "takes your last move back, and the answer to it",
@@ -41,7 +44,7 @@ def add_play(parser: argparse.ArgumentParser) -> None:
         parser,
         "players",
         nargs="*",
-        more="; or human, for two people at one keyboard (default: level:5). Two players play each other, and the "
+        more=f"; or human, for two people at one keyboard (default: {OPPONENT}). Two players play each other, and the "
         "first one begins",
     )
     add_game(parser)
@@ -77,7 +80,7 @@ def run_play(options: argparse.Namespace) -> int:
       tictac play human --game KInARow-v0:5x6-4        two people at one keyboard
       tictac play level:7 rule --delay 0.5             two players, watched
     """
-    names = options.players or ["level:5"]
+    names = options.players or [OPPONENT]
     start = Position.from_moves(chosen_game(options, *names), options.position)
     if len(names) > 1:
         watched = _watched(options, start)

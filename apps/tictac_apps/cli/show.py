@@ -28,6 +28,7 @@ from tictac_apps.cli.arguments import (
     as_json,
     chosen_game,
     decimal,
+    default_of,
     whole_number,
 )
 from tictac_env.compiled.kernels import CACHE_FOLDER, KEPT, VARIABLE
@@ -48,8 +49,9 @@ def add_solve(parser: argparse.ArgumentParser) -> None:
     add_game(parser, "ConnectFour-v0", of_players=False)
     parser.add_argument("--weak", action="store_true", help="find only the winner (1, 0 or -1), which is faster")
     add_number(parser, "--time-limit", decimal(), "stop the search after this time", metavar="SECONDS")
-    add_number(parser, "--threads", whole_number(1, 64), "search on N threads", 1)
-    add_number(parser, "--table", decimal(), "the memory of the search", 64, "MB")
+    add_number(parser, "--threads", whole_number(1, 64), "search on N threads", default_of(Solver, "threads"))
+    memory = default_of(Solver, "table_megabytes")
+    add_number(parser, "--table", decimal(), "the memory of the search", memory, "MB")
     parser.add_argument("--no-book", action="store_true", help="search, and do not use the opening book")
     add_json(parser)
 
@@ -138,7 +140,8 @@ def add_render(parser: argparse.ArgumentParser) -> None:
     add_moves(parser)
     add_game(parser, of_players=False)
     add_file(parser, "-o", "--output", help=f"write a picture to this file, which ends in {', '.join(SUFFIXES)}")
-    add_number(parser, "--cell-size", whole_number(1, 512), "the width of a cell", 64, "PIXELS")
+    size = default_of(render_rgb, "cell_size")
+    add_number(parser, "--cell-size", whole_number(1, 512), "the width of a cell", size, "PIXELS")
     add_number(parser, "--delay", decimal(0.02, 60), "how long a GIF shows each position", 0.7, "SECONDS")
 
 

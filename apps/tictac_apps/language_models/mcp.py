@@ -14,7 +14,7 @@ from tictac_env.checks import flag
 from tictac_env.games import get_game
 from tictac_env.lazy import needing
 from tictac_env.text_players.harness import BoardHarness
-from tictac_env.text_players.session import TextSession
+from tictac_env.text_players.session import OPPONENT, TextSession
 
 with needing("mcp 2 is missing", "llm"):
     from mcp.server.mcpserver import MCPServer
@@ -68,7 +68,7 @@ class BoardGames:
     def __init__(
         self,
         game: Any = "TicTacToe-v0",
-        opponent: Any = "perfect:0.5",
+        opponent: Any = OPPONENT,
         hints: bool = False,
         start: Any = None,
         **options: Any,
@@ -158,7 +158,7 @@ class BoardGames:
         return "\n".join(lines)
 
 
-def make_server(game: Any = "TicTacToe-v0", opponent: Any = "perfect:0.5", **options: Any) -> MCPServer:
+def make_server(game: Any = "TicTacToe-v0", opponent: Any = OPPONENT, **options: Any) -> MCPServer:
     """A server with the tools new_game, move and board; `make_server().run()` serves on stdin and stdout.
 
     Args:
@@ -188,7 +188,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Serves on stdin and stdout, until the client ends."""
     parser = argparse.ArgumentParser(prog="python -m tictac_apps.language_models.mcp", description=__doc__)
     parser.add_argument("--game", default="TicTacToe-v0", metavar="GAME", help="the game (%(default)s)")
-    parser.add_argument("--opponent", default="perfect:0.5", metavar="PLAYER", help="the opponent (%(default)s)")
+    parser.add_argument("--opponent", default=OPPONENT, metavar="PLAYER", help="the opponent (%(default)s)")
     parser.add_argument("--hints", action="store_true", help="say what every move is worth with perfect play")
     options = parser.parse_args(arguments)
     try:

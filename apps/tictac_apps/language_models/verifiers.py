@@ -11,7 +11,7 @@ from contextlib import AsyncExitStack
 from typing import Any
 
 from tictac_env.lazy import needing
-from tictac_env.text_players.session import TextSession
+from tictac_env.text_players.session import OPPONENT, TextSession
 
 with needing("verifiers is missing", package="verifiers>=0.4,<0.5"):
     import verifiers.v1 as vf
@@ -28,7 +28,7 @@ class BoardGameConfig(vf.TasksetConfig):  # type: ignore[misc]  # its types are 
     """Settings of the task set; `TextSession` explains them. An empty `opponent` gives the other seat to a model."""
 
     game: str = "TicTacToe-v0"
-    opponent: str = "perfect:0.5"
+    opponent: str = OPPONENT
     seat: str | None = None
     start: str | None = "random:2"
     reward: str = "regret"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from gymnasium.error import DependencyNotInstalled
 
-from tictac_apps.cli.play import TerminalTable
+from tictac_apps.cli.play import OPPONENT, TerminalTable
 from tictac_apps.cli.session import Series
 from tictac_env.checks import flag
 from tictac_env.envs.single import Arguments, unfinished
@@ -27,7 +27,7 @@ INSTALL = 'pip install "tictac-env[notebook]"'
 
 
 def play(
-    player: Any = "level:5",
+    player: Any = OPPONENT,
     game: str | Game | None = None,
     *,
     seat: str | None = None,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import pkgutil
 import re
 import shlex
 from pathlib import Path
@@ -94,7 +96,7 @@ def test_an_example_runs(
         raise KeyboardInterrupt
 
     for place in cut:
-        monkeypatch.setattr(place, stop)
+        monkeypatch.setattr(place, functools.wraps(pkgutil.resolve_name(place))(stop))  # options read its defaults
     status = cli.main(shlex.split(words))
     err = capsys.readouterr().err
     assert status in ((0, 1, STOPPED) if cut else (0, 1)), err
