@@ -276,7 +276,7 @@ TRICKS = {
     "crashes": ("import os; os.abort()", "it was ended by signal SIG"),
     "kills the grader": ("import os, signal; os.kill(os.getppid(), signal.SIGKILL)", "PermissionError"),
     "reads the rubric": ("print(open(HERE + '/rubric.toml').read())", "Error: [Errno "),
-    "reads the grader": ("import tictac_apps.grading", "No module named 'tictac_env'"),
+    "reads the grader": ("import tictac_apps.grading", "No module named 'tictac_apps'"),
     "writes answers of its own": (
         'import os\n    for fd in range(3, 64):\n        try: os.write(fd, b\'{"n": 7, "answer": 0}\\n\')\n'
         "        except OSError: pass",

@@ -386,7 +386,7 @@ def test_the_server_prepares_what_the_first_visitors_ask(monkeypatch: pytest.Mon
 
     name, solvers = "", list[str]()
     monkeypatch.setattr(server.opponents, "get", prepared)
-    monkeypatch.setattr(app, "of_agents", lambda module: type("Warm", (), {"use_solver": solvers.append}))
+    monkeypatch.setattr(app, "use_solver", solvers.append)
     server.warm()
     names = ("mcts:10", "minimax:2", "rule", "perfect", "ntuple")
     assert asked == [(one, game, 0) for game in GAMES.values() for one in names] and solvers == list(GAMES)
