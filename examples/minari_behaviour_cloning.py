@@ -28,7 +28,7 @@ import torch
 from torch import nn
 
 import tictac_env
-from tictac_apps.datasets import to_minari
+from tictac_apps.bridges.minari import to_minari
 from tictac_env.position_batch import PositionBatch
 
 DATASETS = {

@@ -11,7 +11,7 @@ import time
 import pyspiel
 from open_spiel.python.algorithms.exploitability import exploitability
 
-from tictac_apps.openspiel import BotPolicy, PolicyBot, SpielPolicy, load_game, state_of
+from tictac_apps.bridges.openspiel import BotPolicy, PolicyBot, SpielPolicy, load_game, state_of
 from tictac_env.arena import exploitability as our_exploitability
 from tictac_env.arena import play_match
 from tictac_env.position import Position

@@ -22,8 +22,8 @@ from hypothesis.extra import numpy as arrays_of
 import tictac_agents
 from tictac_agents.agent_files import recorded_game
 from tictac_apps.bench.records import RunStore
+from tictac_apps.labels import LabelStore, label
 from tictac_env.arena import Audit, GameRecord, ResultStore, Suite, read_proof, read_scored_positions, round_robin
-from tictac_env.arena.labels import LabelStore, label
 from tictac_env.games import GAMES, Game, get_game
 from tictac_env.observation import read_observation
 from tictac_env.policies import make_policy

@@ -25,7 +25,7 @@ import numpy.typing as npt
 from benchmarks.records import RESULTS, add_output, parser_of, save
 from tictac_apps.bench.records import show
 from tictac_apps.cli.arguments import add_workers, chosen_workers
-from tictac_env.arena.labels import TABLE_MEGABYTES, label
+from tictac_apps.labels import TABLE_MEGABYTES, label
 from tictac_env.arena.suites import FOLDER, PHASES, Suite, phase_begins, phases, suite
 from tictac_env.checks import number, positive, whole
 from tictac_env.games import Game, get_game

@@ -7,8 +7,8 @@
 - `notebook/`: boards in notebooks.
 - `language_models/`: environments for the frameworks that train language models, and positions as prompts.
 - `export/`: a player as one file.
-- `openspiel.py`, `datasets.py`: bridges to OpenSpiel and to Minari.
-- `warm.py`: compiles everything beforehand.
+- `bridges/`: players, games and data of other libraries.
+- `labels.py`, `warm.py`: exact values of many positions, kept; machine code, compiled beforehand.
 
 Importing this package imports nothing, so that the command can hear Ctrl-C while all else is imported.
 """

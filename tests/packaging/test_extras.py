@@ -19,7 +19,7 @@ SINGLE = sorted(EXTRAS.keys() - OF_EXTRAS)
 
 TO_MINARI = """
 import gymnasium
-from tictac_apps.datasets import to_minari
+from tictac_apps.bridges.minari import to_minari
 to_minari('a/b-v0', gymnasium.make('TicTacToe-v0'))
 """
 USES: dict[str, dict[str, str]] = {
@@ -40,10 +40,10 @@ USES: dict[str, dict[str, str]] = {
     "plot": {"matplotlib": "from tictac_agents.curves import new_figure; new_figure(1, 1)"},
     "onnx": {
         "onnxruntime": "from tictac_env.games.registry import get_game\n"
-        "from tictac_env.policies.third_party import OnnxNetwork\n"
+        "from tictac_apps.bridges.onnx import OnnxNetwork\n"
         "OnnxNetwork('network.onnx', get_game('TicTacToe-v0'))",
     },
-    "openspiel": {"pyspiel": "import tictac_apps.openspiel"},
+    "openspiel": {"pyspiel": "import tictac_apps.bridges.openspiel"},
     "llm": {
         "pyarrow": "from tictac_env.text_players import save_rows; save_rows('prompts.parquet', [])",
         "mcp": "import tictac_apps.language_models.mcp",

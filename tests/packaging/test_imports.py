@@ -37,8 +37,8 @@ ONLY_IN: dict[str, set[str]] = {
     "llvmlite": COMPILED,
     "pygame": {"tictac_env.render.window"},
     "anywidget": {"tictac_apps.notebook.widget"},
-    "minari": {"tictac_apps.datasets"},
-    "h5py": {"tictac_apps.datasets"},
+    "minari": {"tictac_apps.bridges.minari"},
+    "h5py": {"tictac_apps.bridges.minari"},
     "pyarrow": {"tictac_apps.language_models.prompts"},
     "scipy": set(),  # 112 MB for a few functions: tests and benchmarks only
     "bitbully": set(),  # its licence is the AGPL: tests and benchmarks only

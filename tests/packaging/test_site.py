@@ -99,9 +99,7 @@ def test_pages_show_every_name_of_the_agents_and_what_there_is() -> None:
         try:
             assert hasattr(importlib.import_module(module), name), path
         except DependencyNotInstalled:  # the page needs only the source
-            assert module.startswith(("tictac_agents.deep", "tictac_apps.openspiel", "tictac_apps.language_models")), (
-                path
-            )
+            assert module.startswith(("tictac_agents.deep", "tictac_apps.bridges", "tictac_apps.language_models")), path
     page = pages[docs_site.agent_uri("QLearning")]
     assert "| S2 | double Q |" in page and "`QLearning infallible`" in page and "MonteCarlo" not in page
     for name in ("MCTS", "Sarsa", "DQN", "FittedQ"):

@@ -5,6 +5,7 @@ Other packages add to the tables below by entry points, of which pyproject.toml 
 - `tictac_env.players`: by its name, a subclass of `Policy` with `from_name`;
 - `tictac_env.files`: by a suffix without its dot, a module with `load_agent(path, game)`, which returns an agent or a
   policy and its settings, and `recorded_game(path)`, the game that the file names or None;
+- `tictac_env.readers`: by a suffix, a function (path, game, reading) -> policy, settings, for files of other libraries;
 - `tictac_env.forms`: by the word before the colon, a function (text, game, reading) -> policy.
 """
 
@@ -52,16 +53,9 @@ POLICIES = POLICIES | _added("players") | POLICIES  # in this order, and ours st
 """The class of each named policy, imported at its first use."""
 AGENT_FILES: dict[str, str] = {f".{name}": module for name, module in _added("files").items()}
 """The modules that read agents' files, by suffix; the files say of which game they are."""
-READERS: dict[str, str] = {
-    ".onnx": "tictac_env.policies.third_party:onnx_network",
-    ".py": "tictac_env.policies.third_party:submission",
-}
-"""The functions that read third-party files, by suffix: (path, game, reading) -> policy, settings."""
-FORMS: dict[str, str] = _added("forms") | {
-    "kaggle": "tictac_env.policies.third_party:kaggle_agent",
-    "pettingzoo": "tictac_env.policies.third_party:pettingzoo_agent",
-    "program": "tictac_env.policies.third_party:program",
-}
+READERS: dict[str, str] = {f".{name}": function for name, function in _added("readers").items()}
+"""The functions that read other files, by suffix: (path, game, reading) -> policy, settings."""
+FORMS: dict[str, str] = _added("forms")
 """The functions that make the players named with a form, such as "program:./bot": (text, game, reading) -> policy."""
 AT_AN_ADDRESS = "tictac_env.text_players.text_policy:TextPolicy.at"
 """Makes a policy from the address of a language model."""

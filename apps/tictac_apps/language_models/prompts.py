@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from gymnasium.error import DependencyNotInstalled
 
-from tictac_env.arena.labels import label
+from tictac_apps.labels import label
 from tictac_env.arena.suites import all_positions
 from tictac_env.checks import flag, number, positive, whole
 from tictac_env.games import Game, game_name, get_game

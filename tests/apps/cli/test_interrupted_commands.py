@@ -14,7 +14,7 @@ from typing import NamedTuple
 import pytest
 
 from tictac_apps.cli.main import COMMANDS
-from tictac_env.arena.labels import LabelStore
+from tictac_apps.labels import LabelStore
 from tictac_env.arena.store import ResultStore
 from tictac_env.games import get_game
 from tictac_env.storage import kind_of

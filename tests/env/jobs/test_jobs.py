@@ -40,9 +40,9 @@ from some_work import (
 
 from tictac_apps.bench.records import RunStore
 from tictac_apps.cli import main
+from tictac_apps.labels import LabelStore, label
 from tictac_env import jobs as jobs_module
 from tictac_env.arena import ResultStore, prove, round_robin, sampled_openings
-from tictac_env.arena.labels import LabelStore, label
 from tictac_env.games import get_game
 from tictac_env.jobs import RAY_ENVIRONMENT, Cluster, WorkerLost, Workers, joined, map_jobs
 from tictac_env.solver import Solver

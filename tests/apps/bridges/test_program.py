@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 from conftest import playout
 
+from tictac_apps.bridges.program import Program, question_of
 from tictac_env import verdict
 from tictac_env.games import get_game
 from tictac_env.policies import load_player
 from tictac_env.policies.loading import Reading
-from tictac_env.policies.third_party import Program, question_of
 from tictac_env.position import IllegalMove, Position
 
 TTT, C4 = get_game("TicTacToe-v0"), get_game("ConnectFour-v0")

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from conftest import HEX, breadth, playout
 
-from tictac_env.arena.labels import LabelStore, label
+from tictac_apps.labels import LabelStore, label
 from tictac_env.games import GAMES, KInARow
 from tictac_env.position import Position
 from tictac_env.solver import Solver
@@ -97,7 +97,7 @@ def test_finished_positions_have_no_scores() -> None:
 LABELLING = """
 import sys
 sys.path.insert(0, sys.argv[2])
-from test_labelling import slow_label
+from test_labels import slow_label
 slow_label(sys.argv[1])
 """
 

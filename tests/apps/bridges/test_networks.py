@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tictac_apps.bridges.onnx import network_input
 from tictac_env import verdict
 from tictac_env.games import get_game
 from tictac_env.policies import BatchedPolicy, load_player
 from tictac_env.policies.loading import Reading
-from tictac_env.policies.third_party import network_input
 from tictac_env.position import Position
 
 TTT, C4 = get_game("TicTacToe-v0"), get_game("ConnectFour-v0")

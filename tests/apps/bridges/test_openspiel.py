@@ -14,8 +14,8 @@ from open_spiel.python.algorithms import generate_playthrough  # noqa: E402
 from open_spiel.python.algorithms.exploitability import exploitability  # noqa: E402
 from open_spiel.python.bots.uniform_random import UniformRandomBot  # noqa: E402
 
-import tictac_apps.openspiel as bridge  # noqa: E402
-from tictac_apps.openspiel import BotPolicy, PolicyBot, SpielPolicy, load_game, position_of, state_of  # noqa: E402
+import tictac_apps.bridges.openspiel as bridge  # noqa: E402
+from tictac_apps.bridges.openspiel import BotPolicy, PolicyBot, SpielPolicy, load_game, position_of, state_of  # noqa: E402
 from tictac_env.arena import exploitability as our_exploitability  # noqa: E402
 from tictac_env.arena import play_match  # noqa: E402
 from tictac_env.position import Position  # noqa: E402

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from oracle import Oracle
 
-from tictac_apps.datasets import NO_SCORE, ReferenceScores, reference_scores, to_minari
+from tictac_apps.bridges.minari import NO_SCORE, ReferenceScores, reference_scores, to_minari
 from tictac_env import solve
 from tictac_env.games import get_game
 from tictac_env.policies import OpponentPool

@@ -3,7 +3,7 @@
 Importing this module registers every known game with OpenSpiel, under its own name:
 
     >>> import pyspiel
-    >>> import tictac_apps.openspiel
+    >>> import tictac_apps.bridges.openspiel
     >>> pyspiel.load_game("KInARow-v0(rows=4,cols=5,connect=3)").num_distinct_actions()
     5
 
@@ -69,7 +69,7 @@ class SpielGame(pyspiel.Game):  # type: ignore[misc]  # OpenSpiel says nothing a
         """The beginning of a game.
 
         Raises:
-            ValueError: `state` is given: a state is made by applying actions (`tictac_apps.openspiel.state_of`).
+            ValueError: `state` is given: a state is made by applying actions (`state_of`).
         """
         if state is not None:
             raise ValueError(f"a state is made by applying actions (see state_of), not from {state!r}")
@@ -195,7 +195,7 @@ def register_games() -> list[str]:
     """Registers all games that are known by name and that OpenSpiel does not know yet.
 
     The sizes of a family are OpenSpiel's parameters: "KInARow-v0(rows=5,cols=6,connect=4,gravity=True)". Call it again
-    after `tictac_env.register_game`; importing `tictac_apps.openspiel` has called it once.
+    after `tictac_env.register_game`; importing `tictac_apps.bridges.openspiel` has called it once.
 
     Returns:
         The names that are new.

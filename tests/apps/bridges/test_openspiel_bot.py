@@ -32,7 +32,7 @@ number = 3
 )
 def test_a_function_that_makes_bots_plays(game: str, theirs: str, moves: str, wins: int, tmp_path: Path) -> None:
     pytest.importorskip("pyspiel")
-    pytest.importorskip("tictac_apps.openspiel")
+    pytest.importorskip("tictac_apps.bridges.openspiel")
     (tmp_path / "spiel_bots.py").write_text(BOTS.format(game=theirs))
     rules = get_game(game)
     player = load_player(f"openspiel:{tmp_path / 'spiel_bots.py'}:search", rules)

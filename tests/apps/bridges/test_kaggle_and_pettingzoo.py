@@ -12,11 +12,11 @@ import pytest
 from conftest import playout
 
 from examples.hex import Hex
+from tictac_apps.bridges.functions import KaggleAgent, PettingZooAgent
 from tictac_env import connect_four_v0, verdict
 from tictac_env.games import get_game
 from tictac_env.policies import check_policy, load_player
 from tictac_env.policies.loading import Reading
-from tictac_env.policies.third_party import KaggleAgent, PettingZooAgent
 from tictac_env.position import Position
 
 TTT, C4 = get_game("TicTacToe-v0"), get_game("ConnectFour-v0")
