@@ -104,7 +104,7 @@ slow_label(sys.argv[1])
 
 def slow_label(path: str) -> None:
     """Labels as a user does, a few positions at a time so that there are many moments to be killed at."""
-    from tictac_env.arena import labels as labelling
+    from tictac_apps import labels as labelling
 
     labelling.CHUNK = 3
     print("begun", flush=True)

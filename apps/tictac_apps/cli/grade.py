@@ -47,7 +47,7 @@ def add_grade(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tournament", action="store_true", help="also let all submissions play each other")
     add_number(parser, "--workers", whole_number(1), "grade N submissions at once (default: one for each core)")
     parser.add_argument(
-        "--unconfined", action="store_true", help="run submissions even if this system cannot confine them"
+        "--unconfined", action="store_true", help="run submissions with your own rights, without bubblewrap"
     )
     parser.add_argument(
         "--page", default=PAGE, metavar="URL", help="the page that links lead to (default: %(default)s)"
@@ -61,9 +61,9 @@ def add_grade(parser: argparse.ArgumentParser) -> None:
 def run_grade(options: argparse.Namespace) -> int:
     """Grades submissions by proof: each line of a rubric is an exact statement about how a submission plays.
 
-    A submission is a Python file, a notebook, or a folder with one of these. It runs in its own process, within limits,
-    and is asked for its moves. A folder of submissions is graded as a class: you get a table of points, a list of
-    similar submissions, and a tournament if you ask for one. docs/teaching/README.md explains the details.
+    A submission is a Python file, a notebook, or a folder with one of these. It runs in its own process, confined by
+    bubblewrap, and is asked for its moves. A folder of submissions is graded as a class: you get a table of points, a
+    list of similar submissions, and a tournament if you ask for one. docs/teaching/README.md explains the details.
 
     Examples:
       tictac grade --list
@@ -90,7 +90,7 @@ def _run(options: argparse.Namespace) -> int:
         from tictac_apps.grading.autograder_zip import make_zip
 
         path = options.output or Path(f"{load_rubric(options.make_zip).name}.zip")
-        print(f"{path} ({make_zip(options.make_zip, path, options.wheels, options.unconfined):,} bytes)")
+        print(f"{path} ({make_zip(options.make_zip, path, options.wheels):,} bytes)")
         return 0
     if options.assignment is None:
         raise ValueError(f"--assignment is needed: {', '.join(assignments())}, or the path of a rubric")

@@ -52,7 +52,7 @@ ROOT="${AUTOGRADER_ROOT:-/autograder}"
 PYTHON="${AUTOGRADER_PYTHON:-$ROOT/venv/bin/python}"
 mkdir -p "$ROOT/results"
 exec "$PYTHON" -P -m tictac_apps grade "$ROOT/submission" --assignment "$ROOT/source/rubric.toml" \\
-  --format gradescope --output "$ROOT/results/results.json"{unconfined}
+  --format gradescope --output "$ROOT/results/results.json" --unconfined
 """
 
 
@@ -60,19 +60,18 @@ def make_zip(
     assignment: str | os.PathLike[str],
     path: str | os.PathLike[str],
     wheels: str | os.PathLike[str] | None = None,
-    unconfined: bool = False,
 ) -> int:
     """Writes the zip of an assignment's autograder; returns its size in bytes.
 
     At its root lie `setup.sh`, `run_autograder`, the rubric and the requirements: what this package needs, each at the
     version that is installed here. This package itself comes along as it is here, unless its wheel is among the wheels.
+    Submissions run unconfined (see `grade`), as Gradescope gives each a container of its own.
 
     Args:
         assignment: the name of an assignment, or the path of a rubric.
         path: the file.
         wheels: a folder with all wheels that are to be installed, so that no network is needed, as
             `pip download -r requirements.txt -d FOLDER` makes one; None to install from the package index.
-        unconfined: whether the autograder runs submissions also where it cannot confine them (see `grade`).
 
     Raises:
         ValueError: there is no such assignment, its rubric is wrong, or a wheel is missing; the message names it.
@@ -99,7 +98,7 @@ def make_zip(
     install = INSTALL.format(where="" if wheels is None else FROM_WHEELS)
     texts = {
         "setup.sh": SETUP.format(install=install if own else f"{install}\n{COPY}"),
-        "run_autograder": RUN.replace("{unconfined}", " --unconfined" if unconfined else ""),
+        "run_autograder": RUN,
         "rubric.toml": rubric.read_text(encoding="utf-8"),
         "requirements.txt": "".join(f"{name}=={number}\n" for name, number in sorted(pins.items())),
     }

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tictac_apps.grading.exam import questions_of
-from tictac_apps.grading.grading import PAGE, Grade, confined, grade
+from tictac_apps.grading.grading import PAGE, UNCONFINED, Grade, grade
 from tictac_apps.grading.rubric import Rubric
 from tictac_apps.grading.submissions import NOTEBOOK, Unusable, main_file, transformer
 from tictac_env.arena.game_record import sampled_openings
@@ -74,13 +74,13 @@ class ClassReport:
     def to_csv(self) -> str:
         """A line for each submission, with the points of each test."""
         cells = [f"points: {test.cell}" for test in self.rubric.tests]
-        columns = ["submission", "score", "of", "exploitability", "mistakes", *cells, "trouble", "layers"]
+        columns = ["submission", "score", "of", "exploitability", "mistakes", *cells, "trouble", "confined"]
         rows = []
         for found in self.grades:
             measured = ["" if one is None else f"{one:.5f}" for one in (found.exploitability, found.mistakes)]
             earned = [f"{result.earned:g}" for result in found.results]
             row = [_safe(found.submission), f"{found.score:g}", f"{found.points:g}", *measured, *earned]
-            rows.append(dict(zip(columns, [*row, _safe(found.reason), " ".join(found.layers)], strict=True)))
+            rows.append(dict(zip(columns, [*row, _safe(found.reason), str(found.confined).lower()], strict=True)))
         return csv_of(columns, rows)
 
     def __str__(self) -> str:
@@ -93,8 +93,8 @@ class ClassReport:
         reasons = (" ".join(found.reason.split()) for found in self.grades)
         shown = ["why", *(reason if len(reason) <= WIDEST else f"{reason[: WIDEST - 3]}..." for reason in reasons)]
         lines = [f"{line}  {why}".rstrip() for line, why in zip(aligned(rows), shown, strict=True)]
-        for layers in sorted({found.layers for found in self.grades if found.layers}):
-            lines += ["", f"each was run with {confined(layers)}"]
+        if not all(found.confined for found in self.grades):
+            lines += ["", f"of each: {UNCONFINED}"]
         alike = [pair for pair in self.likenesses if pair.same >= ALIKE]
         if alike:
             lines += ["", f"the same move in {100 * ALIKE:.0f} % of the positions or more ({len(alike)} pairs):"]

@@ -1,59 +1,60 @@
-"""What a submission sees of this machine: files it may read, and namespaces of its own by bubblewrap.
+"""Confines a submission by bubblewrap, in namespaces of its own with the files that it may read and no others.
 
-See https://github.com/containers/bubblewrap. Containers seldom allow it, so it is tried before it is used.
+See https://github.com/containers/bubblewrap. Containers and some systems forbid it namespaces.
 """
 
 from __future__ import annotations
 
-import contextlib
+import errno
 import functools
 import importlib.util
 import json
 import os
 import re
 import shutil
-import subprocess
+import struct
 import sys
 import sysconfig
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from importlib.metadata import Distribution, PackageNotFoundError, distribution, packages_distributions
 from pathlib import Path
 from typing import NamedTuple
 
-WITHHELD = {"arena", "cli", "grading", "notebook", "solver", "web"}
-"""Parts of `tictac_env` that no submission sees: they know the truth, or grade."""
+WITHHELD = ("arena", "solver")
+"""Parts of `tictac_env` that no submission sees: they know the truth."""
 OWN = "tictac_env"
 LIBRARIES = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib")
-LIBRARY = re.compile(
-    r".*(\.so(\.[\d.]+)?|\.dylib)|.*-linux-(gnu|musl)\w*|blas|lapack|locale|gconv|ssl|engines-3|ossl-modules"
-)
+LIBRARY = re.compile(r".*\.so(\.[\d.]+)?|.*-linux-(gnu|musl)\w*|blas|lapack|locale|gconv|ssl|engines-3|ossl-modules")
 """What is read of these folders, which also hold other programs, environments of Python among them."""
-SYSTEM = (
-    *("/etc/ld.so.cache", "/etc/localtime", "/dev/null", "/dev/zero", "/dev/urandom", "/dev/random"),
-    *("/proc/cpuinfo", "/proc/meminfo", "/proc/self/maps", "/proc/self/stat", "/proc/self/statm", "/proc/self/status"),
-    *("/proc/sys/vm", "/sys/devices/system/cpu", "/usr/share/zoneinfo", "/System/Library"),
-)
+SYSTEM = ("/etc/ld.so.cache", "/etc/localtime", "/sys/devices/system/cpu", "/usr/share/zoneinfo")
+DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom", "/dev/random")
 HANDED_IN = "/handed-in"
 """The folder in which the process finds what was handed in; it copies it to its scratch folder, which begins empty."""
-PROGRAM = "/run/tictac-env/sandbox.py"
+PROGRAM = "/run/tictac-env/examinee.py"
 """Where the program lies that runs what was handed in, away from the rest of this package."""
-WHOLE = ("--unshare-all", "--die-with-parent", "--as-pid-1", "--cap-drop", "ALL", "--proc", "/proc")
+OPTIONS = (
+    *("--unshare-all", "--unshare-user", "--disable-userns", "--cap-drop", "ALL"),
+    *("--die-with-parent", "--new-session", "--as-pid-1", "--proc", "/proc"),
+)
+KEY_CALLS = {"x86_64": (0xC000003E, 248), "aarch64": (0xC00000B7, 217)}
+"""The kernel's name of a machine, and the number of `add_key` there; `request_key` and `keyctl` have the next two."""
+MISSING = "no program bwrap is installed (Debian and Ubuntu: apt-get install bubblewrap)"
 
 
-class Readable(NamedTuple):
-    """What a submission may see."""
+class View(NamedTuple):
+    """What a submission sees of this machine."""
 
-    read: tuple[str, ...]
+    shown: tuple[str, ...]
     """Files and folders that it may read, with all that is in them."""
-    listed: tuple[str, ...]
-    """Folders of which it may see the names of what is in them."""
+    hidden: tuple[str, ...]
+    """Folders in these that are empty for it, but for what is shown below."""
     path: tuple[str, ...]
     """Folders of its imports, next to the standard library."""
 
 
 @functools.lru_cache(maxsize=16)
-def readable(packages: tuple[str, ...] = ()) -> Readable:
-    """What a submission may see that may import these packages and the standard library.
+def view_of(packages: tuple[str, ...] = ()) -> View:
+    """What a submission sees that may import these packages and the standard library.
 
     Args:
         packages: names as they are imported; what they need comes with them. Of "tictac_env" the solver, the exact
@@ -62,37 +63,31 @@ def readable(packages: tuple[str, ...] = ()) -> Readable:
     Raises:
         ImportError: one of them is not installed.
     """
-    read: list[str | Path] = list(SYSTEM)
-    for folder in {Path(sysconfig.get_path("stdlib")), Path(sysconfig.get_path("platstdlib"))}:
-        read += _entries(folder, {"site-packages", "dist-packages"})
-    base = Path(sys.base_prefix)
-    read.append(base / "bin")
-    for folder in (*map(Path, LIBRARIES), base / "lib"):
-        read += [one for one in _entries(folder) if LIBRARY.fullmatch(one.name)]
-    listed = [path for path in (sysconfig.get_path("stdlib"), *LIBRARIES) if path]
-    path: list[str] = []
+    python = {"platbase": sys.base_exec_prefix}  # not that of a virtual environment
+    standard = {Path(sysconfig.get_path(name, vars=python)) for name in ("stdlib", "platstdlib")}
+    shown: list[str | Path] = [*SYSTEM, *standard]
+    hidden = [folder / name for folder in standard for name in ("site-packages", "dist-packages")]
+    for folder in (*map(Path, LIBRARIES), Path(sys.base_prefix, "lib")):
+        if folder.is_dir():
+            shown += [entry for entry in folder.iterdir() if LIBRARY.fullmatch(entry.name)]
+    path: list[Path] = []
     for package in packages:
         spec = importlib.util.find_spec(package)
         if spec is None or not (spec.submodule_search_locations or spec.origin):
             raise ImportError(f"the assignment allows {package!r}, which is not installed")
         home = Path(next(iter(spec.submodule_search_locations or [str(spec.origin)])))
-        read += _entries(home, WITHHELD) if package == OWN else [home]
-        listed += [str(home), str(home.parent)]
-        path.append(str(home.parent))
-    for found in needed(packages):
-        files = {str(file).split("/")[0] for file in found.files or ()}
-        folder = Path(str(found.locate_file("")))
-        read += [folder / name for name in files if name not in ("..", ".", OWN, "tictac_agents", "__pycache__")]
-        listed.append(str(folder))
-        path.append(str(folder))
-    return Readable(*(tuple(dict.fromkeys(map(str, found))) for found in (read, listed, path)))
-
-
-def _entries(folder: Path, without: Iterable[str] = ()) -> list[Path]:
-    try:
-        return [one for one in sorted(folder.iterdir()) if one.name not in without]
-    except OSError:
-        return []
+        shown.append(home)
+        hidden += [home / name for name in WITHHELD if package == OWN]
+        path.append(home.parent)
+    for owner in needed(packages):
+        names = {str(file).split("/")[0] for file in owner.files or ()}
+        folder = Path(str(owner.locate_file("")))
+        if plain_name(owner.metadata["Name"]) == plain_name(OWN):  # its agents and programs know the truth, too
+            names = {name for name in names if name.endswith(".dist-info")}
+        shown += [folder / name for name in names if name not in ("..", ".", "__pycache__")]
+        path.append(folder)
+    hidden = [folder for folder in hidden if folder.is_dir() and not folder.is_symlink()]
+    return View(*(tuple(dict.fromkeys(map(str, paths))) for paths in (shown, hidden, path)))
 
 
 def needed(packages: Sequence[str]) -> Iterator[Distribution]:
@@ -119,79 +114,64 @@ def plain_name(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-@functools.lru_cache(maxsize=1)
-def bubblewrap() -> str | None:
-    """The path of bubblewrap; None unless namespaces, a tmpfs of a given size and a look into it from outside work."""
-    program = shutil.which("bwrap") if sys.platform.startswith("linux") else None
-    if program is None:
-        return None
-    program = os.path.abspath(program)
-    numbers, number = os.pipe()
-    words = [program, *WHOLE, "--info-fd", str(number), "--ro-bind", "/", "/", "--size", "4096"]
-    words += ["--tmpfs", "/tmp", "sh", "-c", "echo; read line"]
-    pipe, quiet = subprocess.PIPE, subprocess.DEVNULL
-    try:
-        with (
-            open(numbers, "rb") as told,
-            subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=quiet, pass_fds=[number]) as begun,
-        ):
-            os.close(number)
-            assert begun.stdout is not None
-            works = begun.stdout.read(1) == b"\n" and os.listdir(files_of(child(told.read()), "/tmp")) == []
-    except (OSError, ValueError, KeyError):
-        return None
-    return program if works else None
+def keyless() -> bytes:
+    """The filter of system calls that refuses the kernel's keyrings, the one thing that no namespace separates.
+
+    Calls of the machine's other, 32-bit kinds are refused altogether. See seccomp(2) and keyrings(7).
+
+    Raises:
+        OSError: the numbers of this machine's calls are not known here.
+    """
+    if os.uname().machine not in KEY_CALLS:
+        raise OSError(f"no filter for {os.uname().machine}; there is one for {', '.join(KEY_CALLS)}")
+    machine, first = KEY_CALLS[os.uname().machine]
+    load, equal, at_least, answer = 0x20, 0x15, 0x35, 0x06
+    instructions = [
+        (load, 0, 0, 4),  # the machine
+        (equal, 0, 5, machine),  # how many instructions to leave out if it holds, and if not
+        (load, 0, 0, 0),  # the number of the call
+        (at_least, 3, 0, 0x40000000),  # of x32
+        (at_least, 1, 0, first + 3),
+        (at_least, 1, 0, first),
+        (answer, 0, 0, 0x7FFF0000),  # allowed
+        (answer, 0, 0, 0x00050000 | errno.EPERM),
+    ]
+    return b"".join(struct.pack("HBBI", *instruction) for instruction in instructions)
 
 
-def child(told: bytes) -> int:
-    """The number of the process, by what bubblewrap has written."""
-    return int(json.loads(told)["child-pid"])
+def child(info: bytes) -> int:
+    """The number of the process, by what bubblewrap has written; 0 if it has written nothing, as it failed."""
+    return int(json.loads(info)["child-pid"]) if info else 0
 
 
-def files_of(process: int, folder: str) -> str:
-    """The path of a folder as a process sees it."""
-    return f"/proc/{process}/root{folder}"
-
-
-def wrapped(
-    bubblewrap: str, command: list[str], read: Iterable[str], program: Path, scratch: str, scratch_bytes: int, told: int
+def confined(
+    command: Sequence[str], view: View, program: Path, scratch: str, scratch_bytes: int, info: int, rules: int
 ) -> list[str]:
-    """The command that runs another one in namespaces of its own.
+    """The command that runs another one by bubblewrap.
 
     Args:
-        bubblewrap: the path of the program.
-        command: what to run.
-        read: files and folders that it may see; missing ones are left out.
+        command: the file to run, and its arguments.
+        view: what it may see; missing files are left out.
         program: the file of the program, which the process finds at `PROGRAM`.
         scratch: the folder with what was handed in; under its name the process has an empty one, in memory.
         scratch_bytes: the size of that folder.
-        told: the descriptor to which bubblewrap writes its number, as JSON: `{"child-pid": 7, ...}`.
+        info: the descriptor to which bubblewrap writes what `child` reads.
+        rules: the descriptor from which it reads what `keyless` returns.
+
+    Raises:
+        FileNotFoundError: bubblewrap is not installed.
     """
-    words = [bubblewrap, *WHOLE, "--info-fd", str(told), *(word for one in _mounts(read) for word in one)]
+    bubblewrap = shutil.which("bwrap")
+    if bubblewrap is None:
+        raise FileNotFoundError(MISSING)
+    mounts = {path: ["--ro-bind-try", path, path] for path in (*view.shown, command[0])}
+    mounts |= {path: ["--dev-bind-try", path, path] for path in DEVICES}
+    mounts |= {path: ["--tmpfs", path] for path in view.hidden}
+    words = [bubblewrap, *OPTIONS, "--info-fd", str(info), "--seccomp", str(rules)]
+    for path in sorted(mounts):  # a folder comes before those in it
+        words += mounts[path]
+    for path in view.hidden:  # after all mounts, as some of what is shown may lie below
+        words += ["--remount-ro", path]
     words += ["--ro-bind", str(program), PROGRAM, "--ro-bind", scratch, HANDED_IN]
     words += ["--size", str(scratch_bytes), "--tmpfs", scratch]
     return [*words, "--remount-ro", "/", "--chdir", scratch, *command]
-
-
-def _mounts(read: Iterable[str]) -> Iterator[tuple[str, ...]]:
-    """Mounts that show these files and folders; of a folder most of which is shown, they hide the rest."""
-    folders: dict[str, set[str]] = {}
-    sealed: list[str] = []
-    for path in read:
-        if path.startswith("/dev/"):
-            yield "--dev-bind-try", path, path
-        elif os.path.lexists(path) and not path.startswith("/proc/"):
-            folders.setdefault(os.path.dirname(path), set()).add(os.path.basename(path))
-    for folder in sorted(folders):  # a folder comes before those in it
-        shown = folders[folder]
-        hidden: list[os.DirEntry[str]] | None = None
-        with contextlib.suppress(PermissionError), os.scandir(folder) as found:
-            hidden = [one for one in found if one.name not in shown and not one.is_symlink()]
-        if hidden is None or len(hidden) >= len(shown):
-            yield from (("--ro-bind-try", path, path) for path in sorted(os.path.join(folder, name) for name in shown))
-            continue
-        yield "--ro-bind", folder, folder
-        for one in hidden:
-            yield ("--tmpfs", one.path) if one.is_dir() else ("--ro-bind", "/dev/null", one.path)
-            sealed += [one.path] if one.is_dir() else []
-    yield from (("--remount-ro", path) for path in sealed)  # last, as some of what is shown may lie below

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tictac_apps.grading.process import GUARDS, Gone, Process, Reply
+from tictac_apps.grading.process import Gone, Process, Reply
 from tictac_apps.grading.rubric import THEOREMS, Rubric
 from tictac_apps.grading.submissions import scratch_copy
 from tictac_env.arena.auditing import REPORTING
@@ -120,14 +120,13 @@ class Exam:
     Args:
         rubric: what is asked for.
         handed_in: the submission: a file or a folder.
-        guards, unconfined, stopped: see `Process`.
+        unconfined, stopped: see `Process`.
 
     Raises:
         ValueError: the game is too large for what the rubric wants proven.
         ImportError: a package that the rubric allows is not installed.
 
     Attributes:
-        layers: what the process was confined by.
         setup_trouble: the error of the function that comes first; empty if there was none.
         given_up: why it was asked no more; empty if it was asked everything.
         printed: what it has printed.
@@ -137,7 +136,6 @@ class Exam:
         self,
         rubric: Rubric,
         handed_in: Path,
-        guards: tuple[str, ...] = GUARDS,
         unconfined: bool = False,
         stopped: threading.Event | None = None,
     ) -> None:
@@ -147,7 +145,7 @@ class Exam:
             if THEOREMS[test.theorem].tabulated and self.questions.table is None:
                 raise ValueError(f"test {number}: {test.theorem} needs a smaller game than {rubric.game_name}")
         self._handed_in = handed_in
-        self._process_settings = (guards, unconfined, stopped)
+        self._process_settings = (unconfined, stopped)
         self._until = time.monotonic() + rubric.limits.seconds
         self._process: Process | None = None
         self._scratch = contextlib.ExitStack()
@@ -155,7 +153,6 @@ class Exam:
         self._slow = 0
         self._verdicts: dict[int, SeatVerdict] = {}
         self._replies: dict[tuple[str, tuple[str, ...]], dict[int, Reply]] = {}
-        self.layers: tuple[str, ...] = ()
         self.setup_trouble = ""
         self.printed = ""
 
@@ -260,7 +257,6 @@ class Exam:
             return self._process
         source = self._scratch.enter_context(scratch_copy(self._handed_in, self.rubric.file))
         self._process = process = Process(source, self.rubric, self._until, *self._process_settings)
-        self.layers = process.layers
         if process.loaded.trouble:
             self.given_up = f"cannot be loaded: {process.loaded.trouble}"
             self._end()

@@ -9,7 +9,7 @@ import json
 import os
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 import tictac_env
 from tictac_apps.grading.exam import Exam
-from tictac_apps.grading.process import GUARDS, Unprotected
+from tictac_apps.grading.process import Unprotected
 from tictac_apps.grading.rubric import Criterion, Rubric, load_rubric
 from tictac_apps.grading.submissions import Unusable, clean
 from tictac_apps.grading.theorems import FINDERS, Finding, mistakes
@@ -28,14 +28,7 @@ LONGEST_PRINT = 2000
 
 PAGE = "http://127.0.0.1:8000/"
 """Where `tictac serve` shows games."""
-CONFINED = {
-    "limits": "limits of time, memory and files",
-    "namespaces": "other files, processes and networks are not there for it, by bubblewrap",
-    "files": "no files but its own, by Landlock",
-    "calls": "no network and no other processes, by seccomp",
-    "hook": "unconfined: Python's audit hook alone keeps it from the rest, which is no sandbox",
-}
-"""What each layer keeps a submission to."""
+UNCONFINED = "it was run unconfined, with the rights of the grader"
 
 
 @dataclass(frozen=True)
@@ -104,14 +97,14 @@ class Grade:
             is too large.
         mistakes: the share of positions in which its move gives value away or is illegal; None if nothing plays.
         trouble: why it could not be run, was given up, or its training failed; empty if nothing of this happened.
-        layers: what confined it, see `CONFINED`.
+        confined: whether bubblewrap was to confine it; False if the grader was told to run it unconfined.
         seconds: wall-clock time.
         printed: what it has printed, cut off.
         moves: its actions by the number of the position, -1 for nothing legal; not part of the JSON.
 
     Example:
         >>> from tictac_apps.grading import Grade
-        >>> found = Grade("ann.py", "rules", "TicTacToe-v0", "0.1.0", 12.0, 20.0, (), None, None, "", (), 0.5, "")
+        >>> found = Grade("ann.py", "rules", "TicTacToe-v0", "0.1.0", 12.0, 20.0, (), None, None, "", True, 0.5, "")
         >>> f"{found.submission}: {found.score:g} of {found.points:g} points"
         'ann.py: 12 of 20 points'
     """
@@ -126,7 +119,7 @@ class Grade:
     exploitability: float | None
     mistakes: float | None
     trouble: str
-    layers: tuple[str, ...]
+    confined: bool
     seconds: float
     printed: str
     moves: dict[int, int] = field(default_factory=dict, repr=False, compare=False)
@@ -164,12 +157,7 @@ class Grade:
         if self.mistakes is not None:
             told = "" if self.exploitability is None else f"exploitability {self.exploitability:.5f}, "
             yield f"  {told}mistakes {100 * self.mistakes:.2f} %"
-        yield f"  {self.seconds:.1f} s; {confined(self.layers)}"
-
-
-def confined(layers: Sequence[str]) -> str:
-    """What some layers keep a submission to, in words."""
-    return "; ".join(CONFINED[layer] for layer in layers if layer in CONFINED) or "it was not run"
+        yield f"  {self.seconds:.1f} s{'' if self.confined else f'; {UNCONFINED}'}"
 
 
 def grade(
@@ -178,7 +166,6 @@ def grade(
     *,
     name: str = "",
     page: str = PAGE,
-    guards: tuple[str, ...] = GUARDS,
     unconfined: bool = False,
     stopped: threading.Event | None = None,
 ) -> Grade:
@@ -193,15 +180,15 @@ def grade(
         assignment: the name of an assignment, the path of a rubric, or a rubric.
         name: whose it is; by default the name of the file.
         page: the address of the page that links lead to.
-        guards: what of Linux to confine it by; fewer are for tests.
-        unconfined: whether to run it also if this system cannot keep it from other files, processes and the network.
+        unconfined: run it with the rights of this process, without bubblewrap, as is right in a container that holds
+            nothing of value.
         stopped: for grading in a thread: once it is set, this soon ends with `KeyboardInterrupt`.
 
     Raises:
         ValueError: the rubric is wrong, or wants more than can be proven of its game.
         FileNotFoundError: there is no such rubric.
         ImportError: a package that the rubric allows is not installed.
-        Unprotected: an OSError: this system cannot confine it, and `unconfined` is False; nothing was run.
+        Unprotected: an OSError: bubblewrap does not work here, and `unconfined` is False; nothing was run.
 
     Example:
         >>> import tempfile
@@ -217,16 +204,15 @@ def grade(
     results: list[Result] = []
     exploitable = erring = None
     trouble = printed = ""
-    layers: tuple[str, ...] = ()
     moves: dict[int, int] = {}
     try:
-        with Exam(rubric, path, guards, unconfined, stopped) as exam:
+        with Exam(rubric, path, unconfined, stopped) as exam:
             results = [_result(test, FINDERS[test.theorem](exam, test), rubric, page) for test in rubric.tests]
             if rubric.function and any(test.theorem != "agrees" for test in rubric.tests):
                 erring = mistakes(exam)
                 exploitable = None if exam.questions.table is None else exam.exploitability
                 moves = exam.all_moves()
-        trouble, printed, layers = exam.given_up or exam.setup_trouble, exam.printed, exam.layers
+        trouble, printed = exam.given_up or exam.setup_trouble, exam.printed
     except Unprotected:
         raise
     except (Unusable, OSError) as error:  # the latter so that no submission ends the grading of others
@@ -243,7 +229,7 @@ def grade(
         exploitability=exploitable,
         mistakes=erring,
         trouble=trouble,
-        layers=layers,
+        confined=not unconfined,
         seconds=round(time.monotonic() - begun, 3),
         printed=printed[:LONGEST_PRINT],
         moves=moves,
@@ -302,7 +288,7 @@ def replay_link(page: str, game: str, moves: str) -> str:
 NBGRADER_SCHEMA = 3
 CELL = """import subprocess, sys
 
-words = ["-I", "-m", "tictac_apps", "grade", "submission.py", "--assignment", {assignment!r}, "--cell", {cell!r}]
+words = ["-I", "-m", "tictac_apps", "grade", "submission.py", "--assignment", {assignment!r}, "--cell", {cell!r}{more}]
 float(subprocess.run([sys.executable, *words], check=True, stdout=subprocess.PIPE).stdout)"""
 """The source of a cell, whose last value is its points."""
 
@@ -325,7 +311,7 @@ def gradescope(found: Grade) -> dict[str, Any]:
         "output_format": "text",
         "visibility": "visible",
         "stdout_visibility": "hidden",
-        "extra_data": {"assignment": found.assignment, "game": found.game, "layers": list(found.layers)},
+        "extra_data": {"assignment": found.assignment, "game": found.game, "confined": found.confined},
         "tests": [
             {
                 "score": result.earned,
@@ -350,21 +336,25 @@ def nbgrader(found: Grade) -> dict[str, Any]:
 
     A cell of autograder tests gives partial credit by its last value, a number
     (https://nbgrader.readthedocs.io/en/stable/user_guide/autograding_resources.html). Its source grades in another
-    process, isolated (`-I`), which imports nothing from the pupil's folder.
+    process, isolated (`-I`), which imports nothing from the pupil's folder; unconfined if this grade was.
     """
     return {
         "student": found.submission,
         "assignment": found.assignment,
         "score": found.score,
         "max_score": found.points,
-        "layers": list(found.layers),
+        "confined": found.confined,
         "cells": [
             {
                 "grade_id": result.cell,
                 "points": result.earned,
                 "max_points": result.points,
                 "message": result.output,
-                "source": CELL.format(assignment=found.assignment, cell=result.cell),
+                "source": CELL.format(
+                    assignment=found.assignment,
+                    cell=result.cell,
+                    more="" if found.confined else ', "--unconfined"',
+                ),
                 "metadata": {
                     "nbgrader": {
                         "schema_version": NBGRADER_SCHEMA,

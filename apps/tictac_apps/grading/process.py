@@ -22,9 +22,7 @@ from tictac_apps.grading import confinement
 from tictac_apps.grading.rubric import Rubric
 from tictac_env.storage import read_json
 
-PROGRAM = Path(__file__).with_name("sandbox.py")
-GUARDS = ("namespaces", "files", "calls")
-"""What Linux confines a process by: bubblewrap, Landlock and seccomp."""
+PROGRAM = Path(__file__).with_name("examinee.py")
 MEGABYTE = 1_000_000
 PATIENCE = 4
 """Wall-clock time of a call, at most, in multiples of its processor time: a busy machine gives it only a part."""
@@ -33,17 +31,24 @@ GRACE = 1.0
 SPENT = 2.0
 """Seconds of processor time that the program itself may take to begin."""
 LOOK = 0.05
-"""Seconds between two looks at the scratch folder and the number of threads."""
+"""Seconds between two looks at the process and its scratch folder."""
 LONGEST_LINE = 1 << 14
 MOST_PRINTED = 1 << 14
 MOST_FILES = 1000
 """Files and folders in the scratch folder."""
 MOST_THREADS = 32
-FORGED = "it wrote answers of its own to where the grader reads"
-UNPROTECTED = (
-    "nothing was run: to confine submissions, this system needs seccomp, and bubblewrap or Landlock (Linux 6.2); "
-    "--unconfined (unconfined=True) runs them all the same"
+VARIABLES = {"LANG": "C.UTF-8", "PATH": "/usr/bin:/bin", "PYTHONHASHSEED": "0"} | dict.fromkeys(
+    ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"
 )
+"""The environment variables, none of them the grader's own."""
+FORGED = "it wrote answers of its own to where the grader reads"
+SHARED = (b"/memfd:", b"/dev/zero (deleted)", b"/SYSV")
+"""Mappings of memory that stays in use when it is no longer in the address space, which has a limit."""
+UNPROTECTED = (
+    "nothing was run: bubblewrap, which confines submissions, does not work here: {why}; "
+    "--unconfined (unconfined=True) runs them with your own rights"
+)
+NEEDS = "it needs version 0.8 or later, and user namespaces, which containers and some systems forbid"
 
 
 @dataclass(frozen=True)
@@ -60,7 +65,7 @@ class Gone(Exception):
 
 
 class Unprotected(OSError):
-    """This system cannot keep a submission from this machine, or cannot begin to run it; so it was not run."""
+    """This system cannot confine a submission, or cannot begin to run it; so it was not run."""
 
 
 class Process:
@@ -70,15 +75,13 @@ class Process:
         source: the file to run; the process may write in its folder, the scratch folder.
         rubric: its limits, and what the file may import.
         until: the monotonic time at which its time is over.
-        guards: what of Linux to use; fewer are for tests of what other systems have.
-        unconfined: whether to run the file also if nothing but limits and Python's audit hook confines it.
+        unconfined: run the file with the rights of this process, within limits; without bubblewrap.
         stopped: once it is set, waiting for an answer ends with `KeyboardInterrupt`.
 
     Raises:
-        Unprotected: nothing confines it, and `unconfined` is False; or Python does not begin.
+        Unprotected: bubblewrap does not work here, and `unconfined` is False; or Python does not begin.
 
     Attributes:
-        layers: what confines it (see `confine` in `tictac_apps.grading.sandbox`).
         loaded: the reply to loading the file.
         printed: after `stop`, what it has printed, cut off.
     """
@@ -88,52 +91,39 @@ class Process:
         source: Path,
         rubric: Rubric,
         until: float,
-        guards: tuple[str, ...] = GUARDS,
         unconfined: bool = False,
         stopped: threading.Event | None = None,
     ) -> None:
-        limits, seen = rubric.limits, confinement.readable(rubric.packages)
-        self.source, self._scratch = source, str(source.parent)
+        limits, view = rubric.limits, confinement.view_of(rubric.packages)
+        self.source, self._scratch, self._confined = source, str(source.parent), not unconfined
         self._cpu_seconds = math.ceil(limits.seconds) + 1
         self._scratch_bytes = limits.scratch_mb * MEGABYTE
         self._until, self._stopped = until, stopped
-        self.layers: tuple[str, ...] = ()
         self.loaded = Reply()
         self.printed = ""
         self._received, self._waiting = b"", b""
         self._looked = math.inf
-        self._bubblewrap = confinement.bubblewrap() if "namespaces" in guards else None
-        try:
-            self._start(seen.read)
-        except OSError as error:
-            raise Unprotected(f"the program that runs submissions cannot be started: {error}") from error
         plan = {
             "source": str(source),
             "scratch": self._scratch,
-            **seen._asdict(),
+            "path": view.path,
             "packages": rubric.packages,
             "arrays": rubric.arrays,
             "seconds": limits.setup_seconds,
             "cpu_seconds": self._cpu_seconds,
             "memory": limits.memory_mb * MEGABYTE,
             "file_bytes": limits.file_mb * MEGABYTE,
-            "threads": MOST_THREADS,
+            "threads": MOST_THREADS if self._confined else None,  # else the system counts all threads of this user
             "patience": PATIENCE,
-            "guards": guards,
-            "handed_in": confinement.HANDED_IN if self._bubblewrap else "",
+            "handed_in": confinement.HANDED_IN if self._confined else "",
         }
         try:
+            self._start(view)
+        except OSError as error:
+            raise self._unprotected(str(error)) from error
+        try:
+            self._wait_until_ready()
             self._send(plan)
-            try:
-                self.layers = tuple(self._line(SPENT)["layers"])
-            except Gone:
-                if self._popen.poll() is None:
-                    raise
-                why = self._output.read(MOST_PRINTED).decode(errors="replace").strip()
-                raise Unprotected(f"the program that runs submissions did not begin: {why}") from None
-            if "hook" in self.layers and not unconfined:
-                raise Unprotected(UNPROTECTED)
-            self._send({"load": True})
             self._looked = 0.0
             self.loaded = self._reply(0, limits.setup_seconds)
         except Gone as error:
@@ -142,55 +132,67 @@ class Process:
             self.stop()
             raise
 
-    def _start(self, read: Sequence[str]) -> None:
+    def _start(self, view: confinement.View) -> None:
         output, name = tempfile.mkstemp()
         # Opened twice: who shares an open file shares its flags, and O_DIRECT would keep it from being read here.
         self._output, printed = os.fdopen(output, "rb"), open(name, "ab")  # noqa: SIM115  # closed by `stop`, and below
         os.unlink(name)
-        ours, theirs = os.pipe()
-        numbers, number = os.pipe()
-        # Python finds its library by its own path; of an environment nothing is there in the namespaces.
-        executable = os.path.realpath(sys.executable) if self._bubblewrap else sys.executable
-        program = confinement.PROGRAM if self._bubblewrap else str(PROGRAM)
-        command = [executable, "-P", "-s", "-S", "-B", "-u", program, str(theirs)]
-        if self._bubblewrap:
-            seen, size = (*read, executable), self._scratch_bytes
-            command = confinement.wrapped(self._bubblewrap, command, seen, PROGRAM, self._scratch, size, number)
-        known = {"HOME": self._scratch, "TMPDIR": self._scratch, "LANG": "C.UTF-8", "PATH": "/usr/bin:/bin"}
-        known |= {"PYTHONHASHSEED": "0"} | dict.fromkeys(
-            ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"
-        )
-        try:
-            with printed:
-                self._popen = subprocess.Popen(
-                    command,
-                    stdin=subprocess.PIPE,
-                    stdout=printed,
-                    stderr=subprocess.STDOUT,
-                    cwd=self._scratch,
-                    env=known,  # none of the grader's own variables
-                    pass_fds=[theirs, number],
-                    start_new_session=True,
-                    bufsize=0,
-                )
-        except BaseException:
-            os.close(ours)
-            os.close(numbers)
-            self._output.close()
-            raise
-        finally:
-            os.close(theirs)
-            os.close(number)
-        self._pid = self._popen.pid
-        with open(numbers, "rb") as told_by:
-            if self._bubblewrap and (told := told_by.read()):
-                self._pid = confinement.child(told)
+        executable = os.path.realpath(sys.executable)  # by which Python finds its library, not that of an environment
+        with contextlib.ExitStack() as ours, contextlib.ExitStack() as passed:
+            ours.callback(self._output.close)
+            passed.enter_context(printed)
+            (self._answers, theirs), (infos, info), (rules, ruling) = os.pipe(), os.pipe(), os.pipe()
+            for stack, handles in ((ours, (self._answers, infos)), (passed, (theirs, info, rules, ruling))):
+                for handle in handles:
+                    stack.callback(os.close, handle)
+            program = confinement.PROGRAM if self._confined else str(PROGRAM)
+            command = [executable, "-P", "-s", "-S", "-B", "-u", program, str(theirs)]
+            if self._confined:
+                size = self._scratch_bytes
+                command = confinement.confined(command, view, PROGRAM, self._scratch, size, info, rules)
+                os.write(ruling, confinement.keyless())
+            self._popen = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=printed,
+                stderr=subprocess.STDOUT,
+                cwd=self._scratch,
+                env={**VARIABLES, "HOME": self._scratch, "TMPDIR": self._scratch},
+                pass_fds=[theirs, info, rules],
+                start_new_session=True,
+                bufsize=0,
+            )
+            ours.pop_all()
+        with open(infos, "rb") as written:
+            self._pid = confinement.child(written.read()) if self._confined else self._popen.pid
+        self._root = f"/proc/{self._pid}/root" if self._confined else ""
         assert self._popen.stdin is not None
-        self._answers, self._questions = ours, self._popen.stdin
+        self._questions = self._popen.stdin
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._answers, selectors.EVENT_READ)
         for handle in (self._answers, self._questions.fileno()):
             os.set_blocking(handle, False)
+
+    def _wait_until_ready(self) -> None:
+        """Waits for the program, which runs nothing of the submission yet: so this shows if it is confined and watched.
+
+        Raises:
+            Unprotected: the program has ended, or its folder cannot be seen from here.
+            Gone: the time was used up.
+        """
+        try:
+            self._line(SPENT)
+            os.listdir(self._root + self._scratch)
+        except Gone:
+            if self._popen.poll() is None:
+                raise
+            why = " ".join(self._output.read(MOST_PRINTED).decode(errors="replace").split())
+            raise self._unprotected(f"{printable(why)} ({NEEDS})") from None
+        except OSError as error:
+            raise self._unprotected(str(error)) from error
+
+    def _unprotected(self, why: str) -> Unprotected:
+        return Unprotected(UNPROTECTED.format(why=why) if self._confined else f"Python does not begin: {why}")
 
     def ask(self, function: str, calls: Sequence[Sequence[Any]], seconds: float) -> Iterator[Reply]:
         """Calls a function several times, and yields each reply as it comes.
@@ -243,7 +245,9 @@ class Process:
             if self._stopped is not None and self._stopped.is_set():
                 raise KeyboardInterrupt
             left = min(end, self._until) - now  # what has come meanwhile is read also when there is none left
-            self._look_at_files(now)
+            if now - self._looked >= LOOK:
+                self._looked = now
+                self._look()
             for key, _ in self._selector.select(max(0.0, min(LOOK, left))):
                 self._read() if key.fd == self._answers else self._write()
             if len(self._received) > LONGEST_LINE and b"\n" not in self._received[:LONGEST_LINE]:
@@ -284,7 +288,7 @@ class Process:
             status = self._popen.wait(timeout=GRACE)
         except subprocess.TimeoutExpired:
             return "it closed the pipe to the grader"
-        if self._bubblewrap and status > 128:  # which is how bubblewrap tells of a signal
+        if self._confined and status > 128:  # which is how bubblewrap tells of a signal
             status = 128 - status
         if status >= 0:
             return f"it ended the process, with status {status}"
@@ -295,26 +299,38 @@ class Process:
             return "it was killed by the system: out of memory or of processor time"
         return f"it was ended by signal {signal.Signals(number).name}"
 
-    def _look_at_files(self, now: float) -> None:
-        """Ends what fills the disk, and what begins too many threads."""
-        if now - self._looked < LOOK:
-            return
-        self._looked = now
-        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has ended, or this is not Linux
+    def _look(self) -> None:
+        """Ends what exceeds limits that the system does not keep, or not for root.
+
+        Raises:
+            Gone: it began processes or many threads, took memory that no limit counts, filled its folder, or hid.
+        """
+        try:
+            if self._confined and sum(map(str.isdigit, os.listdir(f"{self._root}/proc"))) > 1:
+                raise Gone("it began another process")
             if os.stat(f"/proc/{self._pid}/task").st_nlink - 2 > MOST_THREADS:
                 raise Gone(f"it began more than {MOST_THREADS} threads")
+            mappings = Path(f"/proc/{self._pid}/maps").read_bytes()
+            if any(kind in mappings for kind in SHARED):
+                raise Gone("it took shared memory")
+        except (FileNotFoundError, ProcessLookupError):  # it has ended, or this is not Linux
+            pass
+        except PermissionError:
+            raise Gone("it hid from the grader") from None
+        self._look_at_files()
+
+    def _look_at_files(self) -> None:
         size = count = 0
-        folders = [confinement.files_of(self._pid, self._scratch) if self._bubblewrap else self._scratch]
+        folders = [self._root + self._scratch]
         while folders:
             try:
-                with os.scandir(folders.pop()) as found:
-                    for one in found:
+                with os.scandir(folders.pop()) as entries:
+                    for entry in entries:
                         count += 1
-                        if one.is_dir(follow_symlinks=False):
-                            folders.append(one.path)
-                        else:
-                            # A folder of bubblewrap's has a size, which it may fill.
-                            size += 0 if self._bubblewrap else one.stat(follow_symlinks=False).st_blocks * 512
+                        if entry.is_dir(follow_symlinks=False):
+                            folders.append(entry.path)
+                        elif not self._confined:  # else the folder has a size, which may be used up
+                            size += entry.stat(follow_symlinks=False).st_blocks * 512
                         if count > MOST_FILES or size > self._scratch_bytes:
                             allowed = f"{MOST_FILES} files or {self._scratch_bytes // MEGABYTE} MB"
                             raise Gone(f"it filled its folder with more than {allowed}")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tictac_apps import cli
-from tictac_apps.grading import assignments, grade
+from tictac_apps.grading import assignments
 
 FIRST = "def choose(cells, legal):\n    return legal[0]\n"
 RUBRIC = 'game = "KInARow-v0:2x3-3,gravity=False"\n[[test]]\ntheorem = "never-illegal"\npoints = 2\n'
@@ -26,6 +26,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.bubblewrap
 def test_a_submission_is_graded_in_each_format(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["grade", "class/anna.py", "--assignment", "small.toml"]
     assert cli.main(words) == 0
@@ -41,6 +42,7 @@ def test_a_submission_is_graded_in_each_format(here: Path, capsys: pytest.Captur
     assert json.loads(capsys.readouterr().out)["student"] == "anna"
 
 
+@pytest.mark.bubblewrap
 def test_a_class_has_a_table_and_a_tournament(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["grade", "class", "--assignment", "small.toml", "--csv"]
     assert cli.main([*words, "--workers", "1", "--output", "grades.csv", "--tournament"]) == 0
@@ -54,17 +56,25 @@ def test_a_class_has_a_table_and_a_tournament(here: Path, capsys: pytest.Capture
     assert len(json.loads(capsys.readouterr().out)["grades"]) == 2
 
 
+@pytest.mark.parametrize("why", ["no program bwrap is installed", "bwrap: setting up uid map: Permission denied"])
 def test_nothing_unprotected_is_run_unless_it_is_asked_for(
-    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    why: str, here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On a system without bubblewrap and seccomp, or another than Linux."""
-    monkeypatch.setitem(grade.__kwdefaults__, "guards", ())
-    for words in (["class"], ["class/anna.py"], ["class/anna.py", "--cell", "never-illegal"]):
+    """On a system that lacks bubblewrap, or forbids it namespaces."""
+    monkeypatch.setenv("PATH", str(here))
+    if why.startswith("bwrap"):
+        (here / "bwrap").write_text(f"#!/bin/sh\necho '{why}' >&2\nexit 1\n")
+        (here / "bwrap").chmod(0o755)
+    (here / "class" / "carl.py").write_text(f"open({str(here / 'was run')!r}, 'w')\n{FIRST}")
+    for words in (["class"], ["class/carl.py"], ["class/carl.py", "--cell", "never-illegal"]):
         assert cli.main(["grade", *words, "--assignment", "small.toml"]) == 2
         out, err = capsys.readouterr()
-        assert out == "" and "--unconfined" in err and err.count("\n") == 1
+        assert out == "" and why in err and "--unconfined" in err and err.count("\n") == 1
+        assert not (here / "was run").exists()
+    for words in (["class"], ["class/carl.py"], ["class/carl.py", "--cell", "never-illegal"]):
         assert cli.main(["grade", *words, "--assignment", "small.toml", "--unconfined"]) == 0
         assert "unconfined" in capsys.readouterr().out or words[-1] == "never-illegal"
+    assert (here / "was run").exists()
 
 
 def test_nothing_of_the_current_folder_is_imported(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

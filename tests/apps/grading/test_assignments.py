@@ -53,6 +53,8 @@ def test_what_knows_the_truth_is_withheld(tmp_path: Path) -> None:
 import gymnasium as gym
 import tictac_env
 
+pytestmark = pytest.mark.bubblewrap
+
 TRICKS = (
     "from tictac_env import verdict",
     "from tictac_env.solver import solve",

@@ -12,10 +12,11 @@ from teaching import BLOCKER, FIRST, LAST, SMALL
 from tictac_apps.grading import grade, load_rubric
 from tictac_apps.grading.classes import ByAnswers, ClassReport, class_tournament, grade_class
 from tictac_apps.grading.exam import questions_of
-from tictac_apps.grading.grading import confined
 from tictac_apps.grading.process import Process
 from tictac_apps.grading.submissions import handed_in_by_all
 from tictac_env.position import symmetries
+
+pytestmark = pytest.mark.bubblewrap
 
 SOURCES = {"anna": FIRST, "bert": BLOCKER, "carl": FIRST + "# mine alone\n", "dora": LAST, "=emil": "def choose("}
 
@@ -39,7 +40,7 @@ def test_the_best_come_first(report: ClassReport) -> None:
     for name in SOURCES:
         assert name in str(report)
     assert "=emil" in str(report) and "cannot be loaded: SyntaxError" in str(report)
-    assert f"each was run with {confined(report.grades[0].layers)}" in str(report)
+    assert "unconfined" not in str(report)
 
 
 def test_a_table_has_all_points(report: ClassReport) -> None:
@@ -48,7 +49,7 @@ def test_a_table_has_all_points(report: ClassReport) -> None:
     assert rows["'=emil"]["trouble"] == "cannot be loaded: SyntaxError: '(' was never closed (=emil.py, line 1)"
     assert all(row["trouble"] for row in rows.values() if float(row["score"]) < 10)
     for found in report.grades[:-1]:
-        assert rows[found.submission]["layers"].split() == list(found.layers)
+        assert rows[found.submission]["confined"] == "true"
         row = rows[found.submission]
         assert float(row["score"]) == found.score and float(row["mistakes"]) == pytest.approx(found.mistakes, abs=1e-5)
         assert [float(row[f"points: {result.cell}"]) for result in found.results] == [r.earned for r in found.results]

@@ -15,6 +15,8 @@ from teaching import FIRST, SMALL
 from tictac_apps.grading import Grade, grade
 from tictac_apps.grading.grading import gradescope, nbgrader
 
+pytestmark = pytest.mark.bubblewrap
+
 SCHEMAS = Path(__file__).parent / "schemas"
 
 

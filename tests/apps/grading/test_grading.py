@@ -160,6 +160,9 @@ def choose(planes, board, code, mask):
     assert grade(written(tmp_path, source), rubric).results[0].passed
 
 
+pytestmark = pytest.mark.bubblewrap
+
+
 def test_what_needs_a_smaller_game_is_refused(tmp_path: Path) -> None:
     text = 'game = "ConnectFour-v0"\n[[test]]\ntheorem = "exploitability"\npoints = 1\n'
     rubric = written(tmp_path, text, "large.toml")
