@@ -14,11 +14,8 @@ from tictac_env.envs.single import MAX_INT, NOT_SEEDED, Arguments, why_impossibl
 from tictac_env.envs.vector import kernels
 from tictac_env.envs.vector.boards import (
     DEAL,
-    LEGALITY,
-    NO_CHECK,
     OVER,
     PLAYING,
-    RANGE,
     ROWS,
     WAITING,
     Boards,
@@ -48,40 +45,24 @@ from tictac_env.policies.policy import actions_of, illegal_choice
 from tictac_env.policies.pool import OpponentPool
 from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
-from tictac_env.rng import STATES, advance, mix, new_state
+from tictac_env.rng import STATES, mix, new_state
 
 Infos = dict[str, Any]
 
 
-class LentInfos:
-    """The infos of steps that share their output arrays: read-only views of these arrays, made once."""
-
-    def __init__(self, boards: Boards, output: StepBuffers) -> None:
-        every = read_only(np.ones(len(boards.own), np.bool_))
-        shown = {
-            "action_mask": read_only(output.action_masks),
-            "seat": read_only(boards.learner),
-            "opponent_action": read_only(boards.opponent_action),
-        }
-        self._infos = shown | {f"_{key}": every for key in shown}
-        self._ending = {"outcome": read_only(boards.outcome), "_outcome": read_only(output.terminated)}
-
-    def of_step(self, with_outcomes: bool) -> Infos:
-        """The infos of the last step, without illegal actions and final infos."""
-        return self._infos | self._ending if with_outcomes else self._infos.copy()
-
-
-def fresh_infos(boards: Boards, output: StepBuffers, with_outcomes: bool) -> Infos:
-    """The infos of `LentInfos.of_step` as copies; only the mask is the array of `output`."""
+def step_infos(
+    boards: Boards, output: StepBuffers, with_outcomes: bool, show: Callable[[npt.NDArray[Any]], npt.NDArray[Any]]
+) -> Infos:
+    """The infos of a step, without illegal actions and final infos; each array as `show` returns it."""
     every = np.ones(len(boards.own), np.bool_)
-    shown = {
+    shown: dict[str, npt.NDArray[Any]] = {
         "action_mask": output.action_masks,
-        "seat": boards.learner.copy(),
-        "opponent_action": boards.opponent_action.copy(),
+        "seat": boards.learner,
+        "opponent_action": boards.opponent_action,
     }
-    infos: Infos = shown | {f"_{key}": every.copy() for key in shown}
+    infos = {key: show(array) for key, array in shown.items()} | {f"_{key}": show(every) for key in shown}
     if with_outcomes:
-        infos |= {"outcome": boards.outcome.copy(), "_outcome": output.terminated.copy()}
+        infos |= {"outcome": show(boards.outcome), "_outcome": show(output.terminated)}
     return infos
 
 
@@ -181,17 +162,15 @@ class BoardBatch:
         arguments: the environment's arguments.
         count: the number of boards.
         threads: the number of threads that share them.
-        lends: whether the sampler lends its actions; see `Sampler`.
         ignores: whether a step ignores the action of a board whose game is over. Its mask then shows all actions, so
             that an agent that chooses by masks finds one.
 
     Attributes:
         boards: the whole state of the boards, as views.
-        sampler: draws random actions for the boards.
         were_reset: whether there has been a reset.
     """
 
-    def __init__(self, arguments: Arguments, count: int, threads: int, lends: bool, ignores: bool) -> None:
+    def __init__(self, arguments: Arguments, count: int, threads: int, ignores: bool) -> None:
         game = arguments.game
         self._game, self._arguments, self._count, self._threads = game, arguments, count, threads
         self._opponents = Opponents(arguments.opponent, game, arguments.obs_type)
@@ -204,7 +183,6 @@ class BoardBatch:
         self.boards.phase[:] = OVER
         self.boards.illegal[:] = -1
         self.were_reset = False
-        self.sampler = Sampler(game, self._rows, count, threads, lends)
         self._replies = np.full(count, -1, np.int64)
         self._setup = arguments.setup(int64_array)
         nowhere = np.full(count, NOT_GIVEN, np.int64)
@@ -218,9 +196,10 @@ class BoardBatch:
         """Makes the views and forgets the machine code, which copies cannot share."""
         self.boards = boards_of(self.rows)
         self._step: Callable[..., Any] | None = None  # machine code
+        self._sample: Callable[..., Any] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name not in ("boards", "_step")}
+        return {name: value for name, value in self.__dict__.items() if name not in ("boards", "_step", "_sample")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -275,7 +254,6 @@ class BoardBatch:
             if reason:
                 raise ValueError(f"board {board} cannot have the stones {own} and {opp}: {reason}")
         self.rows[:] = rows
-        self.sampler.restart()
         self.were_reset = bool(loaded.state[0] != NOT_SEEDED)
 
     def begin(self, chosen: Bools, seeds: Sequence[int | None], given: Given) -> None:
@@ -291,7 +269,6 @@ class BoardBatch:
             IllegalMove: an opponent's first move is illegal.
         """
         self._opponents.update()
-        self.sampler.write_states()
         saved = self.rows.copy()
         try:
             for board in np.flatnonzero(chosen).tolist():
@@ -304,14 +281,12 @@ class BoardBatch:
             raise
         self.were_reset = True
 
-    def step(self, actions: Ints, output: StepBuffers, as_lent: bool) -> tuple[int, int, int]:
+    def step(self, actions: Ints, output: StepBuffers) -> tuple[int, int, int]:
         """Plays an action on each board, and the opponent's answer.
 
         Args:
             actions: int64 (N,), contiguous.
             output: the buffers to write to.
-            as_lent: whether the actions are those that the sampler lent last. Then they are legal, and the step also
-                draws the next ones.
 
         Returns:
             The number of the first board whose action is out of range (or illegal, if that raises), otherwise -1; the
@@ -324,18 +299,15 @@ class BoardBatch:
         opponents.update()
         if output.finals.size:
             output.finals[:] = 0
-        in_python = self._in_python()
-        draws = self.sampler.ahead(as_lent and not in_python)
-        if in_python:
+        if self._in_python():
             boards = self.boards
             invalid = kernels.first_invalid(game, boards.own, boards.opp, boards.phase, actions, raises)
             return (invalid, 0, 0) if invalid >= 0 else (-1, *self._step_in_python(actions, output, self._count))
-        checks = LEGALITY if raises else NO_CHECK if as_lent else RANGE
-        settings = StepSettings(checks, self._writer, self._over_actions, self.sampler.offset)
+        settings = StepSettings(raises, self._writer, self._over_actions)
         # fmt: off
         arguments: Any = (
             game, self._rows, actions, self._replies, self._nothing_given, self._setup, opponents.compiled,
-            self._arguments.rewards, settings, output.arrays, draws,
+            self._arguments.rewards, settings, output.arrays,
         )
         # fmt: on
         if self._threads > 1:
@@ -343,19 +315,32 @@ class BoardBatch:
         if self._step is None:
             self._step = machine_code(kernels.step_in_threads if self._threads > 1 else kernels.step, *arguments)
         counts: tuple[int, int, int] = self._step(*arguments)
-        if len(draws) and counts[0] < 0:
-            self.sampler.drawn_ahead()
         return counts
+
+    def sample(self) -> Ints:
+        """Draws a legal action for each board, by its sampler's random state: int64 (N,); 0 if its game is over."""
+        actions = np.empty(self._count, np.int64)
+        self._sample_to(actions)
+        return actions
+
+    def _sample_to(self, actions: Ints) -> None:
+        arguments: Any = (self._game, self._rows, actions)
+        if self._threads > 1:
+            arguments = (*arguments, self._threads)
+        if self._sample is None:
+            kernel = kernels.sample_in_threads if self._threads > 1 else kernels.sample
+            self._sample = machine_code(kernel, *arguments)
+        self._sample(*arguments)
 
     def compile_step(self, output: StepBuffers) -> None:
         """Compiles the kernels of steps with this output, by steps that change nothing; all boards must be playing."""
         invalid = np.full(self._count, -1)
-        self.step(invalid, output, as_lent=False)  # is refused
+        self.step(invalid, output)  # is refused
         if self._in_python():
             self._step_in_python(invalid, output, 0)
             if output.finals.size:
                 kernels.store_finals(self._rows, output.finals, 0, 0)
-        self.sampler.compile()
+        self._sample_to(invalid[:0])
 
     def show(self, output: StepBuffers, last: bool = False) -> None:
         """Writes the observations and masks, or the last observations of the games that are over."""
@@ -425,89 +410,6 @@ class BoardBatch:
     def _restore(self, saved: Ints) -> None:
         self.rows[:] = saved
         self._replies[:] = -1
-
-
-class Sampler:
-    """Draws a legal action for each of N boards, from a separate random state on each.
-
-    A step that gets the very array that was lent last can also draw the next actions. The states on the boards are
-    written only when they are needed: until then, all have advanced by the same offset.
-
-    Args:
-        game: the rules.
-        rows: the boards, as `boards_of` takes them.
-        count: N.
-        threads: the number of threads that draw.
-        lends: True to return read-only views of two alternating arrays, False to return copies.
-
-    Attributes:
-        offset: the distance of the current random states from those written on the boards.
-    """
-
-    def __init__(self, game: Game, rows: Ints, count: int, threads: int, lends: bool) -> None:
-        self._game, self._rows, self._count, self._threads, self._lends = game, rows, count, threads, lends
-        self._draws = aligned((2, count))
-        self._latest = 0  # index of the actions returned last
-        self._ahead = False  # whether the other array holds the next actions
-        self._lent: Ints | None = None
-        self.offset = 0
-
-    def __getstate__(self) -> dict[str, Any]:
-        """The state without the lent view: a copy of lent actions can be written to."""
-        return self.__dict__ | {"_lent": None}
-
-    @property
-    def latest(self) -> Ints:
-        """The actions returned last: int64 (N,)."""
-        latest: Ints = self._draws[self._latest]
-        return latest
-
-    def draw(self) -> Ints:
-        """A legal action for each board, int64 (N,); 0 where a game is over."""
-        self._latest = 1 - self._latest
-        if self._ahead:
-            self._ahead = False
-        else:
-            self._draw_to(self.latest)
-        self.offset = advance(self.offset)
-        if not self._lends:
-            return self.latest.copy()
-        self._lent = read_only(self.latest)
-        return self._lent
-
-    def compile(self) -> None:
-        """Compiles the kernel that draws. No actions may be drawn ahead: this overwrites them."""
-        self._draw_to(self._draws[1 - self._latest])
-
-    def _draw_to(self, actions: Ints) -> None:
-        if self._threads > 1:
-            kernels.sample_in_threads(self._game, self._rows, actions, self.offset, self._threads)
-        else:
-            kernels.sample(self._game, self._rows, actions, self.offset, 0, self._count)
-
-    def has_lent(self, actions: Any) -> bool:
-        """True if these are the actions lent last. Then they are legal, as they are read-only."""
-        return self._lent is not None and actions is self._lent
-
-    def ahead(self, wanted: bool) -> Ints:
-        """The array for the next actions, which a step draws: int64 (N,), or (0,) if they are not `wanted`."""
-        self._ahead = False
-        ahead: Ints = self._draws[1 - self._latest, : self._count * wanted]
-        return ahead
-
-    def drawn_ahead(self) -> None:
-        """Records that this step has already drawn the actions."""
-        self._ahead = True
-
-    def write_states(self) -> None:
-        """Writes the current states to the boards, and forgets the actions drawn ahead, as the boards will change."""
-        states = boards_of(self._rows).sampler
-        states[:] = states + self.offset & STATES
-        self.offset, self._ahead = 0, False
-
-    def restart(self) -> None:
-        """Begins from the states on the boards, which are new."""
-        self.offset, self._ahead = 0, False
 
 
 def observations_of(kind: ObservationType, game: Game, boards: Boards) -> npt.NDArray[Any]:

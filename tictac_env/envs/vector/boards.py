@@ -26,7 +26,7 @@ class Boards(NamedTuple):
         begun: the number of games begun since the last seeded reset.
         member: the number of the pool member that plays this game; 0 without a pool.
         phase: PLAYING or another of the phases below.
-        sampler: the random state of `Sampler`.
+        sampler: the random state of `BoardBatch.sample`.
         opponent_action: the opponent's last action, -1 if there is none.
         outcome: the outcome for the side that gets the reward; 0 while the game continues.
         illegal: the illegal action that ended the game, -1 if there is none.
@@ -80,9 +80,6 @@ class Given(NamedTuple):
     WAITING,  # the opponent's answer
     OPENING,  # the opponent's first move, before the learner's first
 ) = range(7)
-
-# The check of the learners' actions before a step.
-NO_CHECK, RANGE, LEGALITY = range(3)
 
 LINE = 64
 

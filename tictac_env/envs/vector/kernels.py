@@ -14,8 +14,6 @@ from tictac_env.envs.protocol import MAX_STARTS, Rewards, Setup, deal
 from tictac_env.envs.vector.boards import (
     DEAL,
     DEALT,
-    LEGALITY,
-    NO_CHECK,
     OPENING,
     OVER,
     PLAYING,
@@ -32,7 +30,7 @@ from tictac_env.games import LOST, UNFINISHED, Game
 from tictac_env.observation import BOARD, CODE, PLANES
 from tictac_env.policies.heuristics import rule_choices
 from tictac_env.policies.policy import pick
-from tictac_env.rng import STATES, advance, mix
+from tictac_env.rng import advance, mix
 
 NOBODY, EXTERNAL, RANDOM_POLICY, RULE_POLICY = range(4)
 """The kinds of opponents; an EXTERNAL opponent is a policy that only Python can call."""
@@ -418,31 +416,14 @@ class StepSettings(NamedTuple):
     """Settings of a step, the same for all boards.
 
     Attributes:
-        checks: the check of the actions, NO_CHECK, RANGE or LEGALITY.
+        raises: whether an illegal action is refused, as one out of range is.
         obs_type: the observation type for `write_observations`.
         over_actions: the actions that the mask of a finished game shows; see `BoardBatch`.
-        offset: the distance of the sampler's random states from those on the boards; see `Sampler`.
     """
 
-    checks: int
+    raises: bool
     obs_type: int
     over_actions: int
-    offset: int
-
-
-@borrowing_kernel
-def sample(game: Game, rows: Ints, draws: Ints, offset: int, begin: int, end: int) -> None:
-    """Draws a legal action for each board, uniformly, with the sampler's random states; 0 if the game is over.
-
-    It does not advance these states, which are `offset` further than those on the boards.
-    """
-    boards = boards_of(rows)
-    owns, opps, phases = boards.own[begin:end], boards.opp[begin:end], boards.phase[begin:end]
-    states, drawn = boards.sampler[begin:end], draws[begin:end]
-    for i in range(end - begin):
-        legal = 0 if phases[i] == OVER else game.legal(owns[i], opps[i])
-        index = (mix(advance(states[i] + offset & STATES)) >> 31) * legal.bit_count() >> 32
-        drawn[i] = nth(game, legal, index)
 
 
 @borrowing_kernel
@@ -457,7 +438,6 @@ def step(
     rewards: Rewards,
     settings: StepSettings,
     output: StepArrays,
-    draws: Ints,
 ) -> tuple[int, int, int]:
     """A step of boards whose opponents are compiled and never end a game first: all passes of this module in turn.
 
@@ -474,18 +454,16 @@ def step(
         rewards: for a win, a draw, a loss and a step that does not end the game.
         settings: the other settings.
         output: the arrays to write to.
-        draws: int64 (N,), the array for the next random actions, drawn as by `sample`; (0,) to draw none.
 
     Returns:
         -1, the number of illegal actions and the number of games that have ended; or, if an action is invalid, the
         number of its board, and nothing is done.
     """
-    if settings.checks != NO_CHECK:
-        wrong = _first_invalid(game, rows, actions, settings.checks == LEGALITY, 0, len(actions))
-        if wrong >= 0:
-            return wrong, 0, 0
+    wrong = _first_invalid(game, rows, actions, settings.raises, 0, len(actions))
+    if wrong >= 0:
+        return wrong, 0, 0
     num_illegal, num_ended = _step(
-        game, rows, actions, replies, given, setup, opponents, rewards, settings, output, draws, 0, len(actions)
+        game, rows, actions, replies, given, setup, opponents, rewards, settings, output, 0, len(actions)
     )
     return -1, num_illegal, num_ended
 
@@ -502,24 +480,22 @@ def step_in_threads(
     rewards: Rewards,
     settings: StepSettings,
     output: StepArrays,
-    draws: Ints,
     threads: int,
 ) -> tuple[int, int, int]:
     """`step`, with the boards divided among threads."""
     count = len(actions)
-    if settings.checks != NO_CHECK:
-        first_wrong = count
-        for thread in prange(threads):  # each thread checks the boards that are in its own cache
-            begin, end = thread * count // threads, (thread + 1) * count // threads
-            wrong = _first_invalid(game, rows, actions, settings.checks == LEGALITY, begin, end)
-            first_wrong = min(first_wrong, wrong if wrong >= 0 else count)
-        if first_wrong < count:
-            return first_wrong, 0, 0
+    first_wrong = count
+    for thread in prange(threads):  # each thread checks the boards that are in its own cache
+        begin, end = thread * count // threads, (thread + 1) * count // threads
+        wrong = _first_invalid(game, rows, actions, settings.raises, begin, end)
+        first_wrong = min(first_wrong, wrong if wrong >= 0 else count)
+    if first_wrong < count:
+        return first_wrong, 0, 0
     num_illegal = num_ended = 0
     for thread in prange(threads):
         begin, end = thread * count // threads, (thread + 1) * count // threads
         illegal, over = _step(
-            game, rows, actions, replies, given, setup, opponents, rewards, settings, output, draws, begin, end
+            game, rows, actions, replies, given, setup, opponents, rewards, settings, output, begin, end
         )
         num_illegal += illegal
         num_ended += over
@@ -547,7 +523,6 @@ def _step(
     rewards: Rewards,
     settings: StepSettings,
     output: StepArrays,
-    draws: Ints,
     begin: int,
     end: int,
 ) -> tuple[int, int]:
@@ -568,14 +543,29 @@ def _step(
             resolve_opponents(game, rows, replies, given, setup, opponents, first, last)
             begin_games(rows, first, last)
         write_observations(game, rows, obs_type, settings.over_actions, output, 0, first, last)
-        if len(draws):
-            sample(game, rows, draws, settings.offset, first, last)
     return num_illegal, num_ended
 
 
+@borrowing_kernel
+def sample(game: Game, rows: Ints, actions: Ints) -> None:
+    """Draws a legal action for each board, uniformly, by its sampler's random state; 0 if the game is over."""
+    _sample(game, rows, actions, 0, len(actions))
+
+
 @parallel_kernel
-def sample_in_threads(game: Game, rows: Ints, draws: Ints, offset: int, threads: int) -> None:
-    """`sample` for all boards, divided among threads."""
-    count = len(draws)
+def sample_in_threads(game: Game, rows: Ints, actions: Ints, threads: int) -> None:
+    """`sample`, with the boards divided among threads."""
+    count = len(actions)
     for thread in prange(threads):
-        sample(game, rows, draws, offset, thread * count // threads, (thread + 1) * count // threads)
+        _sample(game, rows, actions, thread * count // threads, (thread + 1) * count // threads)
+
+
+@borrowing_kernel
+def _sample(game: Game, rows: Ints, actions: Ints, begin: int, end: int) -> None:
+    boards = boards_of(rows)
+    owns, opps, phases = boards.own[begin:end], boards.opp[begin:end], boards.phase[begin:end]
+    states, drawn = boards.sampler[begin:end], actions[begin:end]
+    for i in range(end - begin):
+        states[i] = state = advance(states[i])
+        legal = 0 if phases[i] == OVER else game.legal(owns[i], opps[i])
+        drawn[i] = nth(game, legal, (mix(state) >> 31) * legal.bit_count() >> 32)

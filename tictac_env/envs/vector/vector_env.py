@@ -21,11 +21,10 @@ from tictac_env.envs.single import Arguments, SharesOpponent, check_options, ref
 from tictac_env.envs.vector.board_batch import (
     BoardBatch,
     Infos,
-    LentInfos,
     final_infos,
-    fresh_infos,
     illegal_infos,
     read_only,
+    step_infos,
 )
 from tictac_env.envs.vector.boards import OVER, Given, Ints, StepBuffers
 from tictac_env.games import Game, describe_game, game_name, shown
@@ -140,15 +139,16 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
         self._game = game
         self._opponent = self.arguments.opponent
         ignores = mode == AutoresetMode.NEXT_STEP
-        self._batch = BoardBatch(self.arguments, self.num_envs, self.threads, lends=not self.copy, ignores=ignores)
+        self._batch = BoardBatch(self.arguments, self.num_envs, self.threads, ignores=ignores)
         self._bind()
 
     def _bind(self) -> None:
         """Makes the arrays that all steps share without `copy`; copies of the environment need arrays of their own."""
-        self._output = self._infos = None
+        self._output = None
         if not self.copy:
-            self._output = self._new_output()
-            self._infos = LentInfos(self._batch.boards, self._output)
+            self._output = output = self._new_output()
+            boards = self._batch.boards
+            self._infos = [step_infos(boards, output, with_outcomes, read_only) for with_outcomes in (False, True)]
             self._truncated = read_only(np.zeros(self.num_envs, np.bool_))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
@@ -185,7 +185,6 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
 
     def state_dict(self) -> dict[str, Any]:
         """The state that `load_state_dict` continues from, randomness included, for JSON."""
-        self._batch.sampler.write_states()
         return {"game": describe_game(self._game), "boards": self._batch.rows.tolist()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -226,15 +225,13 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
     def sample_actions(self) -> npt.NDArray[np.int64]:
         """A uniformly drawn legal action for each board: int64 (num_envs,); 0 if its game is over.
 
-        The draws are seeded by `reset(seed=...)` and do not depend on the number of boards. Without `copy` the array is
-        read-only, and the step after the next overwrites it. A `step` with this very array skips the checks and draws
-        the next actions too.
+        The draws are seeded by `reset(seed=...)` and do not depend on the number of boards.
 
         Raises:
             gymnasium.error.ResetNeeded: there has been no reset.
         """
         self._check_reset()
-        return self._batch.sampler.draw()
+        return self._batch.sample()
 
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: Mapping[str, Any] | None = None
@@ -293,11 +290,9 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
             gymnasium.error.ResetNeeded: there has been no reset, or a game is over and autoreset is disabled.
         """
         self._check_steppable()
-        sampler = self._batch.sampler
-        as_lent = sampler.has_lent(actions)
-        chosen = sampler.latest if as_lent else read_actions(actions, self.num_envs, self._game.num_actions)
+        chosen = read_actions(actions, self.num_envs, self._game.num_actions)
         output = self._output or self._new_output()
-        invalid, num_illegal, num_ended = self._batch.step(chosen, output, as_lent)
+        invalid, num_illegal, num_ended = self._batch.step(chosen, output)
         if invalid >= 0:
             raise self._refusal(invalid, int(chosen[invalid]))
         if self.render_mode == "human":
@@ -372,11 +367,11 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
         elif num_illegal:
             ending = illegal_infos(self._batch.boards.illegal)
         with_outcomes = num_ended > 0 and not final
-        if self._infos is None:
-            infos = fresh_infos(self._batch.boards, output, with_outcomes)
+        if self.copy:
+            infos = step_infos(self._batch.boards, output, with_outcomes, np.ndarray.copy)
             truncated = np.zeros(self.num_envs, np.bool_)
         else:
-            infos, truncated = self._infos.of_step(with_outcomes), self._truncated
+            infos, truncated = self._infos[with_outcomes].copy(), self._truncated
         infos.update(ending)
         return output.observations, output.rewards, output.terminated, truncated, infos
 
