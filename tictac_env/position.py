@@ -14,8 +14,10 @@ import numpy.typing as npt
 
 from tictac_env.checks import parse_whole
 from tictac_env.games import DRAWN, UNFINISHED, Game, Status, game_name, get_game, shown
+from tictac_env.games.contract import MOVE_CHARACTERS, move_name
+from tictac_env.render.scene import render_svg
+from tictac_env.render.text import render_text
 
-MOVE_CHARACTERS = "123456789abcdefghijklmnopqrstuvwxyz"
 SEPARATORS = str.maketrans(",[]", "   ")
 """Characters between moves besides blanks: the page lists them as "4 4 5 [3]", the move shown in brackets."""
 
@@ -40,9 +42,8 @@ def parse_moves(game: Game, moves: str) -> list[int]:
 
 def format_moves(game: Game, actions: Iterable[int]) -> str:
     """The move string of `actions` (see `Position.from_moves`)."""
-    if game.num_actions > len(MOVE_CHARACTERS):
-        return "-".join(str(action + 1) for action in actions)
-    return "".join(MOVE_CHARACTERS[action] for action in actions)
+    between = "-" if game.num_actions > len(MOVE_CHARACTERS) else ""
+    return between.join(move_name(game, action) for action in actions)
 
 
 __all__ = ["IllegalMove", "Outcome", "Position"]
@@ -345,13 +346,9 @@ class Position:
         return f"Position.from_code({game}, {self.code})"
 
     def __str__(self) -> str:
-        from tictac_env.render import render_text
-
         return render_text(self)
 
     def _repr_svg_(self) -> str:
-        from tictac_env.render import render_svg
-
         return render_svg(self)
 
 
@@ -400,12 +397,12 @@ def _refusal(position: Position, action: int) -> str:
     """The reason why an action in range is illegal, with moves counted from 1, as a person types them."""
     if position.is_over:
         return "the game was over before it"
-    move = format_moves(position.game, [action])
+    move = move_name(position.game, action)
     if not position.game.choice(action) & (position.own | position.opp):
         why = f"{move} is not allowed there"
     else:
         why = f"column {move} is full" if position.game.stones_fall else f"{move} is taken"
-    return f"{why} (legal are {', '.join(format_moves(position.game, [one]) for one in position.legal_actions)})"
+    return f"{why} (legal are {', '.join(move_name(position.game, legal) for legal in position.legal_actions)})"
 
 
 def _some_moves(game: Game, own: int, opp: int) -> list[int]:

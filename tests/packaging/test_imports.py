@@ -22,14 +22,11 @@ FLOORS = tictac_env, tictac_agents, tictac_apps
 
 LAYERS: list[set[str]] = [
     {"games", "rng", "storage", "progress", "lazy"},
-    {"position", "position_batch", "observation"} | {"checks", "check_game", "compiled", "jobs"},
-    {"policies", "solver", "render"},
+    {"position", "position_batch", "observation", "render"} | {"checks", "check_game", "compiled", "jobs"},
+    {"policies", "solver"},
     {"envs", "wrappers", "connect_four_v0", "tictactoe_v0", "arena", "text_players"},
 ]
 """The modules and packages within `tictac_env`: each imports from its own layer and those above it in this list."""
-
-LATE_IMPORTS = {("position", "render")}
-"""Imports against the layers, allowed within a function: a position shows itself."""
 
 COMPILED = {f"tictac_env.compiled.{name}" for name in ("game_types", "kernels", "numba_names", "numba_version")}
 ONLY_IN: dict[str, set[str]] = {
@@ -111,14 +108,13 @@ def layer(name: str) -> int:
 
 @pytest.mark.parametrize("module", MODULES)
 def test_imports_run_one_way_and_packages_stay_where_they_belong(module: str) -> None:
-    for imported, at_once in imports(module):
+    for imported, _ in imports(module):
         package, *parts = imported.split(".")
         assert module in ONLY_IN.get(package, {module}), f"{module} imports {imported}"
         assert package not in {"benchmarks", "tests", "tools", *above(module)}, f"{module} imports {imported}"
         if package == "tictac_env" and parts and module.startswith("tictac_env."):
             here, there = module.split(".")[1], parts[0]
-            late = (here, there) in LATE_IMPORTS and not at_once
-            assert late or layer(there) <= layer(here), f"{module} imports {imported}, which is above it"
+            assert layer(there) <= layer(here), f"{module} imports {imported}, which is above it"
 
 
 def test_no_modules_import_each_other() -> None:
@@ -135,7 +131,7 @@ def test_no_modules_import_each_other() -> None:
 
 def test_the_test_sees_imports() -> None:
     """Should the reader of imports go blind, the tests above would pass for nothing."""
-    assert ("tictac_env.render", False) in imports("tictac_env.position")
+    assert ("tictac_env.arena.proof", False) in imports("tictac_env.arena.auditing")
     assert ("tictac_env.games", True) in imports("tictac_env.position") and len(MODULES) > 30
 
 

@@ -22,7 +22,7 @@ from tictac_env.arena.suites import MoveAccuracy, Suite, all_positions, as_suite
 from tictac_env.arena.tournament import drawing_in_words, play_match
 from tictac_env.arena.verdicts import BASES, V_BEST, Strategy, fixed_actions, given_away, strategies_of, verdict_of
 from tictac_env.checks import SEATS, flag, positive, whole
-from tictac_env.games import Game, game_name, get_game
+from tictac_env.games import Game, game_name
 from tictac_env.policies import Player, Policy, Reading, game_for, load_player, make_policy
 from tictac_env.policies.policy import action_of
 from tictac_env.position import IllegalMove, Position, format_moves
@@ -505,9 +505,9 @@ def _lost_game_lines(found: Audit, name: str, width: int) -> Iterator[str]:
         return
     boards, blunder, forfeit = "", seat.get("given away") or "", ""
     with suppress(ValueError):  # the game is not registered here
-        game = get_game(found.game)
-        boards = render_game_text(game, line, width - 4)
-        if not (Position.from_moves(game, line).is_over or "no legal move" in blunder):
+        position = Position.from_moves(found.game, line)
+        boards = render_game_text(position, width - 4)
+        if not (position.is_over or "no legal move" in blunder):
             forfeit = "has no legal move in the end"
     why = "; ".join(part for part in (blunder, forfeit, how) if part)
     yield f"  {name} it loses {line}{why and f' ({why})'}{boards and ':'}"

@@ -58,6 +58,8 @@ LOST = -1
 DRAWN = 0
 WON = 1
 
+MOVE_CHARACTERS = "123456789abcdefghijklmnopqrstuvwxyz"
+
 
 class Game(ABC):
     """The rules of a two-player game on a board of at most 63 cells.
@@ -342,3 +344,8 @@ class PlacementGame(Game):
 
     def choices_into(self, own: int, opp: int, cells: int) -> int:
         return cells & self.legal(own, opp)
+
+
+def move_name(game: Game, action: int) -> str:
+    """An action as in a move string: counted from 1, one character, or a number on boards with more than 35 actions."""
+    return str(action + 1) if game.num_actions > len(MOVE_CHARACTERS) else MOVE_CHARACTERS[action]

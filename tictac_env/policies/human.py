@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from tictac_env.checks import parse_whole
 from tictac_env.games import Game
+from tictac_env.games.contract import MOVE_CHARACTERS
 from tictac_env.policies.policy import Policy
-from tictac_env.position import MOVE_CHARACTERS, Position
+from tictac_env.position import Position
 from tictac_env.render.text import side_name
 
 if TYPE_CHECKING:

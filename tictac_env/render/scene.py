@@ -29,7 +29,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tictac_env.position import Position
+from tictac_env.render.text import Drawable
 
 Floats = NDArray[np.float32]
 
@@ -113,7 +113,7 @@ PLAYERS = (Player("first", "#e8503a", "#b8301f"), Player("second", "#ffcf3f", "#
 PAGE, FRAME, EDGE, WELL, MARK = "#f6f4ee", "#2f6bd0", "#2354a8", "#1b4488", "#ffffff"
 
 
-def scene(position: Position) -> Scene:
+def scene(position: Drawable) -> Scene:
     """The picture of `position`.
 
     Where stones fall it is an upright rack of discs, else a board of tiles with crosses and rings.
@@ -123,7 +123,7 @@ def scene(position: Position) -> Scene:
     draw_cell = _disc_cell if position.game.stones_fall else _tile_cell
     across = cols + (rows - 1) * shift
     board, last, outcome = position.to_array(), position.last_cell, position.outcome
-    winning = set(outcome.cells) if outcome else set()
+    winning = set(outcome[2]) if outcome else set()
     shapes: list[Shape] = [
         Rect(0.125, 0.1875, across + 0.5, rows + 0.5, 0.28, EDGE),
         Rect(0.125, 0.0625, across + 0.5, rows + 0.5625, 0.28, FRAME),
@@ -139,7 +139,7 @@ def scene(position: Position) -> Scene:
     return Scene(across + 2 * MARGIN, rows + 2 * MARGIN, PAGE, tuple(shapes))
 
 
-def cell_at(position: Position, x: float, y: float) -> tuple[int, int] | None:
+def cell_at(position: Drawable, x: float, y: float) -> tuple[int, int] | None:
     """The (row, col) of the square at the point (x, y) of the picture, None on the frame."""
     row = math.floor(y - MARGIN)
     col = math.floor(x - MARGIN - row * position.game.row_shift)
@@ -182,7 +182,7 @@ def _sign(
     yield Line(x - reach, y + reach, x + reach, y - reach, width, color, role)
 
 
-def render_svg(position: Position, cell_size: int = 48, background: bool = True) -> str:
+def render_svg(position: Drawable, cell_size: int = 48, background: bool = True) -> str:
     """The picture of `position` as a complete SVG document that refers to nothing outside itself.
 
     Each shape with a role (see `Scene`) carries it as its class.
@@ -242,7 +242,7 @@ def _element(shape: Shape) -> str:
     return f"<{name} {' '.join(values)}/>"
 
 
-def render_rgb(position: Position, cell_size: int = 64) -> NDArray[np.uint8]:
+def render_rgb(position: Drawable, cell_size: int = 64) -> NDArray[np.uint8]:
     """The picture of `position` in pixels.
 
     Args:

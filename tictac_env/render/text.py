@@ -13,12 +13,34 @@ red X to move
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, Protocol
 
 from tictac_env.games import Game
-from tictac_env.position import Position, format_moves
+from tictac_env.games.contract import move_name
 
 NAMES = ("X", "O")
 COLOURS = ("red", "yellow")
+
+
+class Drawable(Protocol):
+    """A position as pictures need it: a `tictac_env.position.Position`, whose module imports this one."""
+
+    @property
+    def game(self) -> Game: ...
+    @property
+    def seat(self) -> int: ...
+    @property
+    def ply(self) -> int: ...
+    @property
+    def moves(self) -> tuple[int, ...]: ...
+    @property
+    def legal_actions(self) -> tuple[int, ...]: ...
+    @property
+    def last_cell(self) -> tuple[int, int] | None: ...
+    @property
+    def outcome(self) -> tuple[int | None, str, tuple[tuple[int, int], ...]] | None: ...
+    def history(self) -> Sequence[Drawable]: ...
+    def to_array(self) -> Any: ...
 
 
 def side_name(game: Game, seat: int) -> str:
@@ -31,7 +53,7 @@ def picture_names(game: Game) -> tuple[str, str]:
     return COLOURS if game.stones_fall else NAMES
 
 
-def render_text(position: Position, over: bool = False, labels: Sequence[str] | None = None) -> str:
+def render_text(position: Drawable, over: bool = False, labels: Sequence[str] | None = None) -> str:
     """The board of `position` in plain ASCII, a line for each row, and below it the state of the game (`status`).
 
     The first player is X, the second O. The last move stands in brackets, `[X]`, the other cells of a winning
@@ -58,11 +80,11 @@ def render_text(position: Position, over: bool = False, labels: Sequence[str] | 
     """
     rows, cols = position.game.rows, position.game.cols
     board, last, outcome = position.to_array(), position.last_cell, position.outcome
-    winning = set(outcome.cells) if outcome else set()
+    winning = set(outcome[2]) if outcome else set()
     falls = position.game.stones_fall
     if labels is None:
         count = cols if falls else rows * cols
-        labels = [str(col + 1) if falls else format_moves(position.game, [col]) for col in range(count)]
+        labels = [str(col + 1) if falls else move_name(position.game, col) for col in range(count)]
     columns = list(labels) if falls else []
     width = len(labels[-1])  # as wide as the widest number, which is the last
 
@@ -85,7 +107,7 @@ def render_text(position: Position, over: bool = False, labels: Sequence[str] | 
     return "\n".join(line.rstrip() for line in [*lines, status(position, over)])
 
 
-def status(position: Position, over: bool = False) -> str:
+def status(position: Drawable, over: bool = False) -> str:
     """The state of the game, as in "X to move", "red X wins in column 4", "X wins with 1 5 9" and "draw".
 
     With gravity a win is given by the column of the last move, if that is known, else by the cells of the winning
@@ -95,49 +117,46 @@ def status(position: Position, over: bool = False) -> str:
     outcome = position.outcome
     if outcome is None:
         return f"{side_name(position.game, position.seat)} {'loses by an illegal move' if over else 'to move'}"
-    if outcome.winner is None:
+    winning_seat, _, cells = outcome
+    if winning_seat is None:
         return "draw"
-    winner = side_name(position.game, outcome.winner)
+    winner = side_name(position.game, winning_seat)
     if not position.game.stones_fall:
-        return f"{winner} wins with " + " ".join(_number(position, row, col) for row, col in outcome.cells)
+        return f"{winner} wins with " + " ".join(
+            move_name(position.game, row * position.game.cols + col) for row, col in cells
+        )
     return f"{winner} wins" if position.last_cell is None else f"{winner} wins in column {position.last_cell[1] + 1}"
-
-
-def _number(position: Position, row: int, col: int) -> str:
-    """The cell as in a move string."""
-    return format_moves(position.game, [row * position.game.cols + col])
 
 
 GAP = 3
 """The spaces between two boards."""
 
 
-def move_caption(position: Position) -> str:
+def move_caption(position: Drawable) -> str:
     """The number, player and name of the last move, as in "5. X 3"."""
-    return f"{position.ply}. {NAMES[1 - position.seat]} {format_moves(position.game, position.moves[-1:])}"
+    return f"{position.ply}. {NAMES[1 - position.seat]} {move_name(position.game, position.moves[-1])}"
 
 
-def render_game_text(game: Game, moves: str, width: int = 100) -> str:
-    """The boards after each move of a game, side by side as far as they fit, and below them its state.
+def render_game_text(position: Drawable, width: int = 100) -> str:
+    """The boards after each move of the game that led to a position, side by side as far as they fit, and its state.
 
     Args:
-        game: the rules.
-        moves: the game as a move string, of at least one move.
+        position: the end of the game, or where it stands.
         width: the most characters of a line; a board that is wider stands alone.
 
     Raises:
-        ValueError: it is no game, or has no moves.
+        ValueError: its moves are not known, or it is the start.
 
     Example:
-        >>> from tictac_env.games import get_game
-        >>> print(render_game_text(get_game("TicTacToe-v0"), "51"))
+        >>> from tictac_env import Position
+        >>> print(render_game_text(Position.from_moves("TicTacToe-v0", "51")))
         1. X 5     2. O 1
          1  2  3   [O] 2  3
          4 [X] 6    4  X  6
          7  8  9    7  8  9
         X to move
     """
-    _, *positions = Position.from_moves(game, moves).history()
+    _, *positions = position.history()
     if not positions:
         raise ValueError("a game without moves has no boards to show")
     pictures = [[move_caption(position), *render_text(position).splitlines()[:-1]] for position in positions]

@@ -14,9 +14,8 @@ import gymnasium as gym
 
 from tictac_env.checks import one_of
 from tictac_env.lazy import needing
-from tictac_env.position import Position
 from tictac_env.render.scene import cell_at, render_rgb, scene, scene_to_rgb
-from tictac_env.render.text import render_text
+from tictac_env.render.text import Drawable, render_text
 
 #: How often a window that waits for a click looks for one, in times a second.
 WAITING_FPS = 30
@@ -58,12 +57,12 @@ class Window:
         self.cell_size = cell_size
         self._pygame: ModuleType | None = None
         self._clock: Any = None
-        self._shown: Position | None = None
+        self._shown: Drawable | None = None
         self._scale = float(cell_size)
         self._click: tuple[int, int] | None = None
         self._key: str | None = None
 
-    def show(self, position: Position, fps: float = 0) -> None:
+    def show(self, position: Drawable, fps: float = 0) -> None:
         """Draws `position` and answers the window system.
 
         Args:
@@ -82,7 +81,7 @@ class Window:
         if fps > 0:
             self._clock.tick(fps)
 
-    def clicked_action(self, position: Position) -> int | None:
+    def clicked_action(self, position: Drawable) -> int | None:
         """The legal action of `position` that was clicked since it was first shown, None if there was none.
 
         Where stones fall, a click anywhere in a column plays it, elsewhere a click on a cell. It does not wait,
@@ -116,7 +115,7 @@ class Window:
         key, self._key = self._key, None
         return key
 
-    def wait_for_action(self, position: Position) -> int:
+    def wait_for_action(self, position: Drawable) -> int:
         """Shows `position` until a legal action is clicked, and returns it.
 
         Raises:
@@ -131,7 +130,7 @@ class Window:
             if action is not None:
                 return action
 
-    def wait_for_key(self, position: Position) -> str:
+    def wait_for_key(self, position: Drawable) -> str:
         """Shows `position` until a key is pressed, and returns it as `pressed_key` does.
 
         Raises:
@@ -158,7 +157,7 @@ class Window:
             self._pygame.display.init()
         return self._pygame
 
-    def _draw(self, pygame: ModuleType, position: Position) -> None:
+    def _draw(self, pygame: ModuleType, position: Drawable) -> None:
         picture = scene(position)
         # The sizes of the screens, of which 90 % leaves room for bars and borders.
         screen_width, screen_height = pygame.display.get_desktop_sizes()[0]
@@ -237,7 +236,7 @@ class Display:
         self._title = title
         self._window: Window | None = None
 
-    def render(self, position: Position, over: bool) -> Any:
+    def render(self, position: Drawable, over: bool) -> Any:
         """The board: "ansi" a str, "rgb_array" uint8 (H, W, 3), "human" None.
 
         Args:

@@ -17,7 +17,7 @@ from tictac_apps.bench.records import Row
 from tictac_env.arena import Estimate, MatchResult, Ratings, Tournament
 from tictac_env.arena.verdicts import BASES
 from tictac_env.checks import SEATS
-from tictac_env.games import Game, game_name, get_game
+from tictac_env.games import Game, game_name
 from tictac_env.position import Position, parse_moves
 from tictac_env.render.text import render_game_text
 from tictac_env.storage import csv_of
@@ -217,9 +217,8 @@ def own_lines(record: Record) -> Iterator[str]:
                 continue
             why = f" ({line['given_away']})" if line["given_away"] else ""
             yield f"  as {seat}: {truth_text(agent, seat)}; this game beats it{why}: {line['moves']}"
-            yield from (
-                f"    {row}".rstrip() for row in render_game_text(get_game(record["game"]), line["moves"]).splitlines()
-            )
+            boards = render_game_text(Position.from_moves(record["game"], line["moves"]))
+            yield from (f"    {row}".rstrip() for row in boards.splitlines())
 
 
 def marked(agent: Record) -> str:

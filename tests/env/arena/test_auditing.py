@@ -189,7 +189,7 @@ def test_the_text_draws_the_lost_games(rule: Audit) -> None:
     assert rule.verdict is not None
     for name in ("as first", "as second"):
         line = rule.verdict[name]["losing line"]
-        drawn = [f"    {row}".rstrip() for row in render_game_text(get_game(TTT), line).splitlines()]
+        drawn = [f"    {row}".rstrip() for row in render_game_text(Position.from_moves(TTT, line)).splitlines()]
         given_away = rule.verdict[name]["given away"]
         assert "\n".join([f"  {name} it loses {line} ({given_away}):", *drawn]) in text
     assert max(map(len, text.splitlines())) < 160
