@@ -47,8 +47,6 @@ from tictac_env.progress import progress_bar
 from tictac_env.rng import position_seed
 from tictac_env.storage import load_arrays, read_json, save_arrays, save_text, sha256, writing
 
-COMPILED_AS = "proofs"
-
 
 class Chunk(NamedTuple):
     """Positions of a ply."""
@@ -71,10 +69,11 @@ class Answers(NamedTuple):
     """Numbers of games that end won, drawn and lost."""
 
 
+@dataclass
 class Asker:
     """Asks a player about chunks; in a worker it loads the player at the first.
 
-    Args:
+    Attributes:
         player: whatever `load_player` accepts.
         identity: its `Player.identity`, so that no worker asks another player.
         game: the rule book.
@@ -82,10 +81,11 @@ class Asker:
         policy: the player itself; None in a worker.
     """
 
-    def __init__(
-        self, player: Any, identity: dict[str, Any], game: Game, seed: int, policy: Policy | None = None
-    ) -> None:
-        self._player, self._identity, self._game, self._seed, self._policy = player, identity, game, seed, policy
+    player: Any
+    identity: dict[str, Any]
+    game: Game
+    seed: int
+    policy: Policy | None = None
 
     def __call__(self, chunk: Chunk) -> Answers:
         """Asks about a chunk.
@@ -93,14 +93,14 @@ class Asker:
         Raises:
             IllegalMove: the player's choice is illegal; the message names it and the position.
         """
-        game, policy = self._game, self._policy
+        game, policy = self.game, self.policy
         if policy is None:
-            who = load_player(self._player, game)
-            if who.identity != self._identity:
-                raise ValueError(f"{who} is another player in a worker than here: {who.identity}, not {self._identity}")
-            self._policy = policy = who.policy
+            who = load_player(self.player, game)
+            if who.identity != self.identity:
+                raise ValueError(f"{who} is another player in a worker than here: {who.identity}, not {self.identity}")
+            self.policy = policy = who.policy
         batch = PositionBatch(game, np.array(chunk.own), np.array(chunk.opp))
-        seeds: Any = position_seed(batch.own, batch.opp, self._seed)  # type: ignore[arg-type]  # as of arrays
+        seeds: Any = position_seed(batch.own, batch.opp, self.seed)  # type: ignore[arg-type]  # as of arrays
         moves = actions_of(policy, batch, seeds)
         wrong = np.flatnonzero((moves < 0) | (moves >= game.num_actions)).tolist()
         if not wrong:
@@ -117,8 +117,6 @@ CLAIMS = {"never loses": LOST, "wins": DRAWN}
 """The claims about a player, and the best end of a game that refutes each."""
 CERTIFICATE = "proof.json"
 KIND = "a chunk of a proof"
-FORMAT = 2
-"""Of certificates. Those of format 1 have no hash of what they hold, nor of the positions that come next."""
 CHUNK = 1 << 16
 """Number of positions a player is asked about at a time, and done again after a kill."""
 
@@ -260,8 +258,7 @@ def prove(
 
     Raises:
         ValueError: an argument is out of its range; the player answers differently when it is asked again
-            (`NoFixedMap`); or the folder holds another proof, a damaged one, or an unfinished
-            one of an earlier version, which has not all hashes: the message names the file.
+            (`NoFixedMap`); or the folder holds another proof or a damaged one: the message names the file.
         IllegalMove: the player's choice is illegal; the message names it and the position.
 
     Example:
@@ -322,36 +319,29 @@ def read_proof(folder: str | os.PathLike[str]) -> Proof:
     content = path.read_text("utf-8", errors="replace")
     try:
         fields = read_json(content)
-        if fields["format"] not in (1, FORMAT):
-            raise ValueError(f"its format is not {FORMAT}")
-        if fields["format"] == FORMAT and fields.pop("sha256") != _hash_of(fields):
+        if fields.pop("sha256") != _hash_of(fields):
             raise ValueError("its hash is another")
-        del fields["format"], fields["proven"]  # for readers of the file: "proven" follows from the rest
+        del fields["proven"]  # for readers of the file: it follows from the rest
         fields["plies"] = tuple(Ply(**ply) for ply in fields["plies"])
         fields["refutations"] = tuple(fields["refutations"])
         proof = Proof(**fields)
         game_of(proof.game)
-        for number, ply in enumerate(proof.plies):
-            whole("the number of a ply", ply.ply - proof.seat - 2 * number, 0)
-            for name in ("positions", "won", "drawn", "lost"):
-                whole(name, getattr(ply, name))
+        if [ply.ply for ply in proof.plies] != [proof.seat + 2 * number for number in range(len(proof.plies))]:
+            raise ValueError("it leaves out a ply")
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{path} is no certificate of a proof, or is damaged: {error}") from None
-    layers = [layer_files(layer_path(Path(folder), ply.ply)) for ply in proof.plies]
-    hashes = [ply.sha256 for ply in proof.plies]
+    layers = [(layer_files(layer_path(Path(folder), ply.ply)), ply.sha256) for ply in proof.plies]
     if proof.next_sha256:
-        layers.append(position_files(layer_path(Path(folder), proof.seat + 2 * len(proof.plies))))
-        hashes.append(proof.next_sha256)
-    for files, wanted in zip(layers, hashes, strict=True):
-        for file in files:
-            if not file.is_file():
-                raise ValueError(f"{file} is missing, which {path} lists")
-        if sha256(*files) != wanted:
-            raise ValueError(f"{', '.join(file.name for file in files)} are damaged: not what {path} lists")
-    for ply, files in zip(proof.plies, layers, strict=False):
-        for file, size in zip(files, (8, 8, 1), strict=True):
-            if file.stat().st_size != size * ply.positions:
-                raise ValueError(f"{file} does not hold {ply.positions} positions, as {path} says")
+        following = position_files(layer_path(Path(folder), proof.seat + 2 * len(proof.plies)))
+        layers.append((following, proof.next_sha256))
+    for files, expected in layers:
+        names = ", ".join(file.name for file in files)
+        if not all(file.is_file() for file in files):
+            raise ValueError(f"one of {names} is missing, which {path} lists")
+        if len({file.stat().st_size // size for file, size in zip(files, (8, 8, 1), strict=False)}) > 1:
+            raise ValueError(f"{names} are damaged: not of one length")
+        if sha256(*files) != expected:
+            raise ValueError(f"{names} are damaged: not what {path} lists")
     return proof
 
 
@@ -373,11 +363,6 @@ def _continued(folder: Path, begun: Proof) -> Proof:
                 f"{folder / CERTIFICATE} is of another proof: its {name} is {getattr(found, name)!r}, "
                 f"not {getattr(begun, name)!r}"
             )
-    if found.plies and not (found.complete or found.next_sha256):
-        raise ValueError(
-            f"{folder / CERTIFICATE} is of an unfinished proof of an earlier version, which has no hash of the "
-            "positions that come next, so damage to them would not be noticed: give another folder"
-        )
     return found
 
 
@@ -422,7 +407,7 @@ class _Search:
     def _save(self, **changes: Any) -> None:
         self.proof = Proof(**{**vars(self.proof), **changes})
         plies = [ply._asdict() for ply in self.proof.plies]
-        content = {"format": FORMAT, "proven": self.proof.proven, **asdict(self.proof), "plies": plies}
+        content = {"proven": self.proof.proven, **asdict(self.proof), "plies": plies}
         save_text(self.folder / CERTIFICATE, json.dumps(content | {"sha256": _hash_of(content)}, indent=1) + "\n")
 
     def _ask(self, ply: int, own: Ints, opp: Ints, progress: bool) -> Ply:

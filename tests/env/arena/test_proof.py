@@ -275,20 +275,6 @@ def test_damage_to_a_proof_is_refused_by_name(damages: int, certificate: Path, t
                     read(folder)
 
 
-def test_unfinished_proofs_of_earlier_versions_are_refused_and_finished_ones_read(certificate: Path) -> None:
-    proof = read_proof(certificate)
-
-    def as_of_1_0_0(content: dict[str, Any]) -> None:
-        del content["sha256"], content["next_sha256"]
-        content["format"] = 1
-
-    edit(certificate / "proof.json", as_of_1_0_0)
-    assert (read_proof(certificate).plies, read_proof(certificate).holds) == (proof.plies, True)
-    edit(certificate / "proof.json", lambda content: content.update(complete=False, plies=content["plies"][:2]))
-    with pytest.raises(ValueError, match=r"proof\.json is of an unfinished proof of an earlier version"):
-        prove("minimax", 1, "TicTacToe-v0", folder=certificate)
-
-
 def test_lists_without_a_certificate_are_not_taken_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The answers of a player that was stopped are not those of another one."""
     half_made(tmp_path, 5)
