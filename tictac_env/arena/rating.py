@@ -250,25 +250,24 @@ def ratings(
     base = labels.index(anchor)
 
     drawn = np.random.default_rng(seed).multinomial(clusters, np.full(clusters, 1 / clusters), resamples)
-    again = (drawn @ counts.reshape(clusters, -1)).reshape(resamples, *total.shape).astype(np.float64)
+    again = (drawn @ counts.reshape(clusters, -1)).reshape(resamples, *total.shape)
     parameters = model.fit(again, fitted)
-    spread = _relative(model, again, parameters, base)
-    ends = unbounded(model, total, base)
+    spread = _above(model, again, parameters, base)
+
+    def estimate(value: float, values: Floats) -> Estimate:
+        return Estimate(float(value), *_interval(values, clusters, confidence))
+
     games_of_cell = counts.sum(axis=2)
     weights = ((games_of_cell > 0).sum(axis=0) / games_of_cell.sum(axis=0))[:, None]  # a cell's games of one opening: 1
     estimates = []
-    for player in range(len(names)):
+    for player, elo in enumerate(_above(model, total[None], fitted[None], base)[0].tolist()):
         if player == base:
             estimates.append(Estimate(0.0, 0.0, 0.0))
-        elif ends[player].all():
-            estimates.append(Estimate(nan, -inf, inf))
-        elif ends[player].any():
-            below = bool(ends[player, 1])
-            bound = ELO * likelihood_bound(model, total * weights, fitted, player, base, below, confidence)
-            estimates.append(Estimate(-inf, -inf, bound) if below else Estimate(inf, bound, inf))
+        elif elo in (inf, -inf):
+            bound = ELO * likelihood_bound(model, total * weights, fitted, player, base, elo < 0, confidence)
+            estimates.append(Estimate(elo, -inf, bound) if elo < 0 else Estimate(elo, bound, inf))
         else:
-            value = ELO * float(fitted[player] - fitted[base])
-            estimates.append(Estimate(value, *_interval(spread[:, player], clusters, confidence)))
+            estimates.append(estimate(elo, spread[:, player]))
     rated = _player_ratings(records, names, estimates)
     best_first = np.argsort(-fitted[:-2], kind="stable")
     order = np.ix_(best_first, best_first)
@@ -276,9 +275,6 @@ def ratings(
 
     def draw_share(log_nu: Any) -> Any:
         return 1 / (1 + 2 * np.exp(-log_nu))
-
-    def estimate(value: float, values: Floats) -> Estimate:
-        return Estimate(float(value), *_interval(values, clusters, confidence))
 
     return Ratings(
         players=tuple(rated[one] for one in best_first.tolist()),
@@ -382,15 +378,22 @@ def _scores(model: Davidson, total: Floats, fitted: Floats) -> tuple[Floats, Flo
     return observed, expected, met
 
 
-def _relative(model: Davidson, counts: Floats, parameters: Floats, base: int) -> Floats:
-    """The ratings of each resample, infinite if its games set no bound: (B, P)."""
+def _above(model: Davidson, counts: Floats, parameters: Floats, base: int) -> Floats:
+    """The Elo points of the players above the anchor `base`, by B sets of results and the parameters fitted to them:
+    (B, P); infinite if the results set no bound, nan if they say nothing.
+
+    A player is bounded from above if a chain of results leads from the anchor to it, each player of the chain having
+    scored against the next, and from below if one leads back (Ford, "Solution of a ranking problem from binary
+    comparisons", 1957). They say nothing if neither is so, or no games tell its strength from the advantage of playing
+    first.
+    """
     strengths = parameters[:, :-2]
     found = ELO * (strengths - strengths[:, [base]])
     reached = scored_against(model, counts)
     down, up = reached[:, base, :], reached[:, :, base]
     found[up & ~down] = inf
     found[down & ~up] = -inf
-    found[~down & ~up] = nan
+    found[(~down & ~up) | model.confounded(base)] = nan
     return found
 
 
@@ -435,6 +438,13 @@ class Davidson:
         self.design[:, players] = 1
         size = players + 1
         self._products = (self.design[:, :, None] * self.design[:, None, :]).reshape(-1, size * size)
+
+    def confounded(self, anchor: int) -> npt.NDArray[np.bool_]:
+        """True for players whose strength, less the anchor's, no pairings tell from the other parameters: bool (P,)."""
+        differences = (np.eye(self.players + 1)[:-1] - np.eye(self.players + 1)[anchor]).T
+        known = self.design.T @ np.linalg.lstsq(self.design.T, differences, rcond=None)[0]
+        confounded: npt.NDArray[np.bool_] = np.abs(known - differences).max(axis=0) > LARGE
+        return confounded
 
     def probabilities(self, parameters: Floats) -> Floats:
         """The chances of the first player of each pairing to win, draw and lose: float64 (B, C, 3)."""
@@ -525,22 +535,6 @@ class Davidson:
         drawn = np.broadcast_to(parameters[:, -1:], difference.shape)
         utilities: Floats = np.stack([difference / 2, drawn, -difference / 2], axis=2)
         return utilities
-
-
-def unbounded(model: Davidson, counts: Floats, anchor: int) -> npt.NDArray[np.bool_]:
-    """Players whose strength, less the anchor's, the games leave without a bound: bool (P, 2), above and below.
-
-    A player is bounded from above if a chain of results leads from the anchor to it, each player of the chain having
-    scored against the next, and from below if one leads back (Ford, "Solution of a ranking problem from binary
-    comparisons", 1957). Without games that tell a player's strength from the advantage of playing first, both are True.
-    `counts` are one set of results, (C, 3).
-    """
-    reached = scored_against(model, counts[None])[0]
-    ends = ~np.stack([reached[anchor], reached[:, anchor]], axis=1)
-    differences = np.eye(model.players + 1)[:-1] - np.eye(model.players + 1)[anchor]
-    known = model.design.T @ np.linalg.lstsq(model.design.T, differences.T, rcond=None)[0]
-    ends[np.abs(known - differences.T).max(axis=0) > LARGE] = True
-    return ends
 
 
 def scored_against(model: Davidson, counts: Floats) -> npt.NDArray[np.bool_]:

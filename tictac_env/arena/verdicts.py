@@ -116,14 +116,14 @@ class Strategy:
             of the other side.
         reached: bool (N,), the positions that some replies lead to.
         forfeited: bool (N,), the unfinished positions in which it has no legal move to play and so loses; its moves
-            there are all zero. None if there are none.
+            there are all zero.
     """
 
     table: GameTable
     seat: int
     moves: Floats
     reached: npt.NDArray[np.bool_]
-    forfeited: npt.NDArray[np.bool_] | None = None
+    forfeited: npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -345,7 +345,7 @@ def walked(table: GameTable, seat: int, chances: Callable[[Ints], Floats]) -> St
         else:
             followed = table.children[rows] >= 0
         reached[table.children[rows][followed]] = True
-    return Strategy(table, seat, moves, reached, forfeited if forfeited.any() else None)
+    return Strategy(table, seat, moves, reached, forfeited)
 
 
 @functools.lru_cache(maxsize=8)
@@ -432,8 +432,7 @@ def _ends(strategy: Strategy) -> Floats:
     value = np.where(table.seat == strategy.seat, table.result, -table.result)
     over = table.result != UNFINISHED
     ends = np.stack([over & (value == end) for end in (1, 0, -1)], axis=1)
-    if strategy.forfeited is not None:
-        ends[strategy.forfeited, 2] = True
+    ends[strategy.forfeited, 2] = True
     return ends.astype(np.float64)
 
 
@@ -471,9 +470,7 @@ def _gain(strategy: Strategy) -> float:
         following = values[children]
         replied = np.where(children >= 0, following, -np.inf).max(axis=1)
         played = (strategy.moves[level] * following).sum(axis=1)
-        on = table.result[level] == UNFINISHED
-        if strategy.forfeited is not None:
-            on &= ~strategy.forfeited[level]
+        on = (table.result[level] == UNFINISHED) & ~strategy.forfeited[level]
         mine = table.seat[level] == strategy.seat
         values[level] = np.where(on, np.where(mine, played, replied), values[level])
     value_of_game = float(np.sign(table.score[0])) * (1 if strategy.seat == 1 else -1)
