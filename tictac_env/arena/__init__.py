@@ -19,7 +19,7 @@ from tictac_env.arena.suites import (
     read_scored_positions,
     suite,
 )
-from tictac_env.arena.tournament import MatchResult, Tournament, play_game, play_match, round_robin
+from tictac_env.arena.tournament import MatchResult, Tournament, play_match, round_robin
 from tictac_env.arena.verdicts import Exploitability, SeatVerdict, Verdict, exploitability, verdict
 from tictac_env.lazy import lazily
 
@@ -57,7 +57,6 @@ __all__ = [
     "exact_results",
     "exploitability",
     "move_accuracy",
-    "play_game",
     "play_match",
     "prove",
     "ratings",

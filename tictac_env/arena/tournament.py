@@ -39,7 +39,7 @@ from tictac_env.arena.store import ResultStore
 from tictac_env.checks import number, whole
 from tictac_env.games import Game, game_name
 from tictac_env.jobs import Workers
-from tictac_env.policies import Policy, as_policy, game_for
+from tictac_env.policies import as_policy, game_for
 from tictac_env.policies.check_policy import DRAWS, draws_its_moves
 from tictac_env.position import Position
 from tictac_env.progress import progress_bar
@@ -97,31 +97,6 @@ class MatchResult:
 def drawing_in_words(names: Sequence[str]) -> str:
     """The end of a line of results, if some players draw their moves; "" if none does."""
     return "".join(f"; {name} {DRAWS}, so the seed does not repeat these games" for name in names)
-
-
-def play_game(game: Game, first: Policy, second: Policy, state: int) -> Position:
-    """The final position of a game between two policies. Of an `OpponentPool` one member plays the whole game.
-
-    Args:
-        game: the rule book.
-        first: plays first.
-        second: plays second.
-        state: the board's random state (see `tictac_env.rng`), advanced before each draw: from the first player's
-            pool, from the second's, and before each move.
-
-    Raises:
-        IllegalMove: a policy's choice is illegal; the message names it.
-
-    Example:
-        >>> from tictac_env import make_policy
-        >>> from tictac_env.arena import play_game
-        >>> from tictac_env.games import get_game
-        >>> player = make_policy("minimax-first")
-        >>> play_game(get_game("TicTacToe-v0"), player, player, state=0).to_moves()
-        '152374689'
-    """
-    (_, played), *_ = play_games([Job((first, second), state, Position.start(game))])
-    return played.final
 
 
 def play_match(

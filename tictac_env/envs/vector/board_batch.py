@@ -380,7 +380,7 @@ class BoardBatch:
         """Lets opponents answer and deals games until no board waits for either."""
         game, boards, opponents = self._game, self.boards, self._opponents
         for _ in range(MAX_STARTS + 1):
-            external, _, stuck = kernels.resolve_opponents(
+            external, stuck = kernels.resolve_opponents(
                 game, self._rows, self._replies, given, self._setup, opponents.compiled, 0, self._count
             )
             if not external:

@@ -136,7 +136,7 @@ def resolve_opponents(
     opponents: CompiledOpponents,
     begin: int,
     end: int,
-) -> tuple[int, int, int]:
+) -> tuple[int, int]:
     """Lets opponents answer and deals new games, until each board is PLAYING, DEALT or OVER, or waits for Python.
 
     A board whose opponent is EXTERNAL stays WAITING or OPENING, with its random state advanced: the policy's seed is
@@ -145,7 +145,7 @@ def resolve_opponents(
     Args:
         game: the rules.
         rows: the boards, as `boards_of` takes them.
-        replies: int64 (N,), the actions of external opponents; -1 elsewhere. Set to -1 when played.
+        replies: int64 (N,), the legal actions of external opponents; -1 elsewhere. Set to -1 when played.
         given: the options of the reset for the games that begin.
         setup: the environment's arguments for them.
         opponents: the opponents.
@@ -153,10 +153,10 @@ def resolve_opponents(
         end: the number after the last board.
 
     Returns:
-        The number of external opponents that must answer, the number of illegal replies (not played), and the number of
-        boards without a game because the opponent always ended it before the learner's first move.
+        The number of external opponents that must answer, and the number of boards without a game because the opponent
+        always ended it before the learner's first move.
     """
-    external = wrong = early = 0
+    external = early = 0
     for _ in range(MAX_STARTS):
         _deal(game, rows, given, setup, opponents, begin, end)
         if setup.self_play:
@@ -165,10 +165,10 @@ def resolve_opponents(
             _choose_at_random(game, rows, replies, begin, end)
         else:
             external = _choose(game, rows, replies, opponents, begin, end)
-        wrong, early = _reply(game, rows, replies, begin, end)
+        early = _reply(game, rows, replies, begin, end)
         if early == 0 or external:  # an external opponent must not be called twice for one move
             break
-    return external, wrong, early
+    return external, early
 
 
 @borrowing_kernel
@@ -243,22 +243,21 @@ def nth(game: Game, legal: int, index: int) -> int:
 
 
 @borrowing_kernel
-def _reply(game: Game, rows: Ints, replies: Ints, begin: int, end: int) -> tuple[int, int]:
-    """Plays the opponents' replies and sets them to -1.
+def _reply(game: Game, rows: Ints, replies: Ints, begin: int, end: int) -> int:
+    """Plays the opponents' replies, which are legal, and sets them to -1.
 
-    Returns the number of illegal replies (their boards stay waiting), and of games that a reply ended before the
-    learner's first move (they are dealt again). Repeats by hand what `protocol` does with an answer, as in `move`.
+    Returns the number of games that a reply ended before the learner's first move; they are dealt again. Repeats by
+    hand what `protocol` does with an answer, as in `move`.
     """
     boards = boards_of(rows)
     owns, opps, phases = boards.own[begin:end], boards.opp[begin:end], boards.phase[begin:end]
     played, outcomes, chosen = boards.opponent_action[begin:end], boards.outcome[begin:end], replies[begin:end]
-    wrong = early = 0
+    early = 0
     for i in range(end - begin):
         own, opp, phase, reply = owns[i], opps[i], phases[i], chosen[i]
         before, outcome = played[i], outcomes[i]
         next_own, next_opp = game.play(own, opp, max(reply, 0))
-        illegal = (next_own == own) & (next_opp == opp)
-        plays = (reply >= 0) & (illegal ^ True)
+        plays = reply >= 0
         result = game.result(next_own, next_opp)
         over = result != UNFINISHED
         after = (REDEAL if over else DEALT) if phase == OPENING else OVER if over else PLAYING
@@ -268,9 +267,8 @@ def _reply(game: Game, rows: Ints, replies: Ints, begin: int, end: int) -> tuple
         played[i] = reply if plays else before
         outcomes[i] = result if plays & (after == OVER) else outcome
         chosen[i] = -1
-        wrong += (reply >= 0) & illegal
         early += plays & (after == REDEAL)
-    return wrong, early
+    return early
 
 
 @borrowing_kernel
