@@ -163,8 +163,6 @@ def _score(name: str, text: str) -> int:
 KIND = "suite"
 FOLDER = Path(__file__).parent / "data"
 PHASES = "opening", "middle", "end"
-SMALL = np.iinfo(np.int8)
-"""Scores are kept in a byte if they fit, an illegal move being the least."""
 
 HASHES = {
     "C4-Exact-v1": "60eb20d52ef9dbf628787a2147bf0ac1102d48ed2c0da7611d5cce99f339c70a",
@@ -267,11 +265,8 @@ class Suite:
         Raises:
             ValueError: its game is not registered.
         """
-        scores: npt.NDArray[Any] = np.where(self.scores == NO_SCORE, SMALL.min, self.scores).astype(np.int8)
-        if (scores != np.where(self.scores == NO_SCORE, SMALL.min, self.scores)).any():
-            scores = self.scores
         meta = {"name": self.name, "game": describe_game(self.game), "sha256": self.sha256, "about": dict(self.about)}
-        save_arrays(path, KIND, meta, {"own": self.positions.own, "opp": self.positions.opp, "scores": scores})
+        save_arrays(path, KIND, meta, {"own": self.positions.own, "opp": self.positions.opp, "scores": self.scores})
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Suite:
@@ -283,13 +278,11 @@ class Suite:
         """
         with reading(path, KIND, "suite") as (meta, arrays):
             game = game_of(meta["game"])
-            own, opp, kept = arrays["own"], arrays["opp"], arrays["scores"]
+            own, opp, scores = arrays["own"], arrays["opp"], arrays["scores"]
             if own.dtype != np.int64 or own.shape != opp.shape or own.dtype != opp.dtype or own.ndim != 1:
                 raise ValueError("its positions are not two rows of int64")
-            if kept.dtype not in (np.int8, np.int16) or kept.shape != (len(own), game.num_actions) or not len(own):
-                raise ValueError(f"its scores are {kept.dtype} {kept.shape}")
-            illegal = kept == (SMALL.min if kept.dtype == np.int8 else NO_SCORE)
-            scores = np.where(illegal, NO_SCORE, kept).astype(np.int16)
+            if scores.dtype != np.int16 or scores.shape != (len(own), game.num_actions) or not len(own):
+                raise ValueError(f"its scores are {scores.dtype} {scores.shape}")
             suite = cls(str(meta["name"]), PositionBatch(game, own, opp), scores, dict(meta["about"]))
             suite.positions.check()
             if ((scores != NO_SCORE) != suite.positions.action_masks()).any():
