@@ -63,8 +63,7 @@ PARTS = {
     ),
     "benchmark": Part((f"{AGENTS}/bench",), ("tests/apps/bench",)),
     "AlphaZero and its searches": Part(
-        (f"{AGENTS}/alphazero", f"{AGENTS}/mcts", f"{AGENTS}/ntuple/policy_value.py"),
-        ("tests/agents/alphazero", "tests/agents/mcts", "tests/agents/ntuple"),
+        (f"{AGENTS}/alphazero", f"{AGENTS}/mcts"), ("tests/agents/alphazero", "tests/agents/mcts")
     ),
     "solver": Part(("tictac_env/solver",), ("tests/env/solver",)),
     "jobs": Part(("tictac_env/jobs.py",), ("tests/env/jobs",)),

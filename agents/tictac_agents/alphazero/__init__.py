@@ -1,7 +1,9 @@
-"""AlphaZero. Begin with `alphazero.py`, then `self_play.py`.
+"""AlphaZero. Begin with `alphazero.py`, then `self_play.py` and `forest.py`.
 
 - `alphazero.py`: the agent `AlphaZero`: its settings, its runs and its file.
 - `self_play.py`: games of a network against itself, and what is learned from them.
-
-The search is `mcts/forest.py`; the networks are `ntuple/policy_value.py` and `deep/residual.py`.
+- `forest.py`: its search, of many positions at once, with the trees of `mcts/simulation.py`.
+- `policy_value.py`: its network of n-tuples; the other one is `deep/residual.py`.
 """
+
+COMPILED_AS = "AlphaZero"

@@ -14,15 +14,15 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
+from tictac_agents.alphazero.forest import ROOTS, SearchSettings, evaluation, search
+from tictac_agents.alphazero.policy_value import PolicyValueTuples
 from tictac_agents.alphazero.self_play import PlaySettings, Samples, play_games
 from tictac_agents.checkpoint import Arrays, GamesLearner
 from tictac_agents.deep.residual import ResidualNetwork
 from tictac_agents.mcts.evaluators import Evaluation
-from tictac_agents.mcts.forest import ROOTS, SearchSettings, evaluation, search
 from tictac_agents.mcts.simulation import Leaves
 from tictac_agents.ntuple.kernels import random_walks
 from tictac_agents.ntuple.network import MAX_LENGTH, family_game
-from tictac_agents.ntuple.policy_value import PolicyValueTuples
 from tictac_agents.predicts import Predicts, allowed_actions
 from tictac_env.checks import flag, number, one_of, positive, whole
 from tictac_env.compiled import in_one_line

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tictac_agents.alphazero.forest import Floats, Ints, SearchSettings, force, search
 from tictac_agents.checkpoint import Arrays, as_numbers, as_shaped
 from tictac_agents.mcts.evaluators import Evaluator
-from tictac_agents.mcts.forest import Floats, Ints, SearchSettings, force, search
 from tictac_env.games import UNFINISHED, Game
 from tictac_env.position_batch import PositionBatch
 

@@ -3,7 +3,6 @@
 - `mcts.py`: the agent `MCTS`, its settings, presets and reports, and the trees that it grows.
 - `simulation.py`: select a leaf, expand the tree, evaluate the leaf, back its value up; the tree in flat arrays.
 - `evaluators.py`: values and priors from elsewhere.
-- `forest.py`: AlphaZero's search, of many positions at once.
 """
 
 from tictac_agents.mcts.mcts import MCTS

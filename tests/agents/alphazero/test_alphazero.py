@@ -18,8 +18,8 @@ from conftest import ALL_GAMES, HEX, breadth, playout, title
 
 from tictac_agents import MCTS, AlphaZero, GamesCurve
 from tictac_agents.alphazero import alphazero
+from tictac_agents.alphazero.forest import SearchSettings, search
 from tictac_agents.alphazero.self_play import PlaySettings, Samples, play_games
-from tictac_agents.mcts.forest import SearchSettings, search
 from tictac_env.arena import exact_results, move_accuracy, verdict
 from tictac_env.games import GAMES, Game, KInARow
 from tictac_env.jobs import Cluster

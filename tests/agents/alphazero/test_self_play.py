@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from tictac_agents.alphazero import self_play
+from tictac_agents.alphazero.forest import Found, SearchSettings
 from tictac_agents.alphazero.self_play import PlaySettings, Samples, moves_of, play_games
-from tictac_agents.mcts.forest import Found, SearchSettings
 from tictac_env.games import GAMES
 from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tictac_agents.alphazero.forest import force_one, forced_choices
 from tictac_agents.checkpoint import Arrays, as_shaped
 from tictac_agents.mcts.evaluators import Evaluation
-from tictac_agents.mcts.forest import force_one, forced_choices
 from tictac_agents.ntuple.kernels import ONE, TWO, Int32s, Layout, layout_of, squash
 from tictac_agents.ntuple.network import checked_tuples, family_game
 from tictac_env.compiled import borrowing_kernel, kernel, kernel_methods
