@@ -57,7 +57,7 @@ from benchmarks.records import (
 from benchmarks.search import PEERS, Player, ours, pyspiel
 from tictac_agents import NTupleNetwork, NTupleTD
 from tictac_agents.curves import new_figure
-from tictac_agents.ntuple.search import ALL, NODES, ROWS_A_MS, SEARCHED, answer, begin, deepen, deepen_until, new_search
+from tictac_agents.ntuple.search import NODES, SEARCHED, chosen_action, search_for
 from tictac_apps.bench.records import Results, Row, RunStore, Settings, show
 from tictac_env.arena import move_accuracy
 from tictac_env.arena.results import seat_result
@@ -312,14 +312,12 @@ class Counted(Policy):
         return action
 
     def _look_ahead(self, position: Position) -> tuple[int, int]:
-        """The move of `look_for`, and the positions that it looked at."""
-        game, seconds = network().game, self.settings["ms"] / 1000
-        search = new_search(game, ROWS_A_MS * self.settings["ms"], exact=False, timed=True)
-        begin(game, self.tables, search, position.own, position.opp)
-        deepen(game, self.tables, search, 2, ALL)
-        if not deepen_until(game, self.tables, search, seconds, time.process_time):
+        """The move by alpha-beta, and the positions that it looked at."""
+        game, own, opp = network().game, position.own, position.opp
+        search, finished = search_for(game, self.tables, own, opp, self.settings["ms"], False, time.process_time)
+        if not finished:
             self.plies.append(int(search.state[SEARCHED]))
-        return answer(game, search, np.empty(game.num_actions, np.int64)), int(search.state[NODES])
+        return chosen_action(game, search, np.empty(game.num_actions, np.int64)), int(search.state[NODES])
 
 
 def simulations_a_ms() -> dict[str, float]:

@@ -36,7 +36,7 @@ import numpy as np
 
 from benchmarks.records import RESULTS, parser_of, positive, save
 from tictac_agents import NTupleNetwork, NTupleTD
-from tictac_agents.ntuple.network import PROVEN, SHIPPED, save_player
+from tictac_agents.ntuple.network import PROVEN, SHIPPED, save_proven
 from tictac_apps.bench.records import Row, show
 from tictac_env.arena import SeatResult
 from tictac_env.arena.play import BOARDS, Job, play_games
@@ -419,7 +419,7 @@ def correct_until_proven(files: Files, output: Path, game_id: str = "ConnectFour
         show("Wins thrown away, and corrected", rows)
         tree.correct(errors, solver)
     corrections = tree.needed()
-    save_player(network, corrections, path)
+    save_proven(network, corrections, path)
     print(f"written: {path}; {len(corrections):,} corrections")
 
 

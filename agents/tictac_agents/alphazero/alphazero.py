@@ -14,15 +14,15 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from tictac_agents.alphazero.forest import ROOTS, SearchSettings, evaluation, search
+from tictac_agents.alphazero.forest import ROOTS, SearchSettings, evaluation, search_forest
 from tictac_agents.alphazero.policy_value import PolicyValueTuples
-from tictac_agents.alphazero.self_play import PlaySettings, Samples, play_games
+from tictac_agents.alphazero.samples import PlaySettings, Samples, sample_games
 from tictac_agents.checkpoint import Arrays, GamesLearner
 from tictac_agents.deep.residual import ResidualNetwork
 from tictac_agents.mcts.evaluators import Evaluation
 from tictac_agents.mcts.simulation import Leaves
-from tictac_agents.ntuple.kernels import random_walks
 from tictac_agents.ntuple.network import MAX_LENGTH, family_game
+from tictac_agents.ntuple.values import random_walks
 from tictac_agents.predicts import Predicts, allowed_actions
 from tictac_env.checks import flag, number, one_of, positive, whole
 from tictac_env.compiled import in_one_line
@@ -243,7 +243,7 @@ class AlphaZero(Predicts, GamesLearner):
         if batch.game != self.game:
             self._check_game(batch[0])
         if self.play_simulations:
-            return search(batch, self.network_, self._search(self.play_simulations), None)[:2]
+            return search_forest(batch, self.network_, self._search(self.play_simulations), None)[:2]
         policies = np.asarray(self.evaluate(batch).priors)
         return policies.argmax(axis=1), policies
 
@@ -292,7 +292,7 @@ class AlphaZero(Predicts, GamesLearner):
             sent = ((self.network_.arrays(), *job) for job in jobs())
             yield from ((job[1], samples) for job, samples in map_jobs(work, sent, self.workers, batch=1))
             return
-        play = functools.partial(play_games, self.game, self.network_, settings)
+        play = functools.partial(sample_games, self.game, self.network_, settings)
         if self.workers == 1:
             yield from ((games, play(games, seed)) for games, seed in jobs())
             return
@@ -376,4 +376,4 @@ def played_elsewhere(
     """Plays games by a network of another process, whose weights, with the number of games and a seed, are the job."""
     weights, games, seed = job
     network.read(weights)
-    return play_games(game, network, settings, games, seed)
+    return sample_games(game, network, settings, games, seed)

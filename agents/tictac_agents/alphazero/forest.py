@@ -245,7 +245,7 @@ class Roots:
         return counts.argmax(axis=1), counts / counts.sum(axis=1, keepdims=True)
 
 
-def search(
+def search_forest(
     batch: PositionBatch, evaluator: Evaluator, settings: SearchSettings, rng: np.random.Generator | None
 ) -> Found:
     """Searches from each of B unfinished positions.

@@ -11,15 +11,15 @@ import numpy.typing as npt
 from tictac_agents.alphazero.forest import force_one, forced_choices
 from tictac_agents.checkpoint import Arrays, as_shaped
 from tictac_agents.mcts.evaluators import Evaluation
-from tictac_agents.ntuple.kernels import ONE, TWO, Int32s, Layout, layout_of, squash
 from tictac_agents.ntuple.network import checked_tuples, family_game
+from tictac_agents.ntuple.values import ONE, TWO, Int32s, Layout, layout_of, squash
 from tictac_env.compiled import borrowing_kernel, kernel, kernel_methods
 from tictac_env.games import Game, describe_game
 from tictac_env.games.k_in_a_row import KInARow
 from tictac_env.position_batch import PositionBatch
 
 Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float32]
+Float32s = npt.NDArray[np.float32]
 Addresses = npt.NDArray[np.uint32]
 POLICY = 5.0
 """The step of the policy, in steps of the value: a logit has to move further than a value's sum."""
@@ -80,7 +80,7 @@ class PolicyValueTuples:
         return PolicyValueLeaves(self.layout, self.values, self.logits, scratch, self.tactics)
 
     def learn(
-        self, batch: PositionBatch, policies: Floats, results: Floats, decay: float, rng: np.random.Generator
+        self, batch: PositionBatch, policies: Float32s, results: Float32s, decay: float, rng: np.random.Generator
     ) -> None:
         """Learns from B unfinished positions, one after the other.
 
@@ -137,7 +137,7 @@ def sum_of(values: Int32s, seat: int, addresses: Addresses) -> int:
 
 @borrowing_kernel
 def policy_of(
-    game: KInARow, layout: Layout, logits: Int32s, own: int, opp: int, seat: int, addresses: Addresses, policy: Floats
+    game: KInARow, layout: Layout, logits: Int32s, own: int, opp: int, seat: int, addresses: Addresses, policy: Float32s
 ) -> None:
     """Fills in the probability of each action, a softmax of the logits."""
     highest = LOWEST
@@ -180,7 +180,7 @@ class PolicyValueLeaves(NamedTuple):
             value = float(certain) if certain else value
         return value, state
 
-    def leaf_priors(self, game: Any, own: int, opp: int, priors: Floats) -> None:
+    def leaf_priors(self, game: Any, own: int, opp: int, priors: Float32s) -> None:
         """Fills in the priors of that position."""
         seat = game.seat(own, opp)
         policy_of(game, self.layout, self.logits, own, opp, seat, self.addresses, priors)
@@ -190,21 +190,22 @@ class PolicyValueLeaves(NamedTuple):
 
 @kernel
 def evaluate_all(
-    game: KInARow, layout: Layout, values: Int32s, logits: Int32s, own: Ints, opp: Ints, found: Floats, priors: Floats
-) -> None:
+    game: KInARow, layout: Layout, weights: Int32s, logits: Int32s, own: Ints, opp: Ints, values: Float32s,
+    priors: Float32s,
+) -> None:  # fmt: skip
     """Fills in the values and priors of B positions."""
     addresses = np.empty(len(layout.empty), np.uint32)
     for i in range(len(own)):
         seat = game.seat(own[i], opp[i])
         show_to(layout, own[i], opp[i], seat, addresses)
-        found[i] = -squash(sum_of(values, 1 - seat, addresses))
+        values[i] = -squash(sum_of(weights, 1 - seat, addresses))
         policy_of(game, layout, logits, own[i], opp[i], seat, addresses, priors[i])
 
 
 @kernel
 def learn_all(
-    game: KInARow, layout: Layout, values: Int32s, logits: Int32s, own: Ints, opp: Ints, policies: Floats,
-    results: Floats, step: float, policy_step: float,
+    game: KInARow, layout: Layout, values: Int32s, logits: Int32s, own: Ints, opp: Ints, policies: Float32s,
+    results: Float32s, step: float, policy_step: float,
 ) -> None:  # fmt: skip
     """Moves the entries that B positions name, position by position; arguments as of `PolicyValueTuples.learn`."""
     addresses = np.empty(len(layout.empty), np.uint32)

@@ -292,7 +292,7 @@ class MCTS(Predicts, Policy):
 
     def act(self, position: Position, seed: int) -> int:
         (trees,) = self._search([position], [seed])
-        return best_action(statistics(trees, self.solver), self.choose)
+        return preferred_action(statistics(trees, self.solver), self.choose)
 
     def act_many(self, batch: PositionBatch, seeds: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """The actions in B positions, int64 (B,). An evaluator is asked about all of them together."""
@@ -301,7 +301,7 @@ class MCTS(Predicts, Policy):
         for begin in range(0, len(batch), together):
             rows = range(begin, min(begin + together, len(batch)))
             found = self._search([batch[i] for i in rows], [int(seeds[i]) for i in rows])
-            actions += [best_action(statistics(trees, self.solver), self.choose) for trees in found]
+            actions += [preferred_action(statistics(trees, self.solver), self.choose) for trees in found]
         return np.array(actions, np.int64)
 
     def _predicted(self, observation: Any, deterministic: bool, action_masks: npt.ArrayLike | None) -> int:
@@ -311,7 +311,7 @@ class MCTS(Predicts, Policy):
         position = Position(self.game, own, opp)
         allowed = allowed_actions(position, action_masks)
         (trees,) = self._search([position], [position_seed(own, opp, 0)])
-        return best_action(statistics(trees, self.solver)._replace(legal=tuple(allowed)), self.choose)
+        return preferred_action(statistics(trees, self.solver)._replace(legal=tuple(allowed)), self.choose)
 
     def search(self, position: Position, seed: int = 0) -> SearchReport:
         """Searches as `act` does, and reports what it found.
@@ -326,7 +326,7 @@ class MCTS(Predicts, Policy):
         began = time.perf_counter()
         (trees,) = self._search([position], [seed])
         found = statistics(trees, self.solver)
-        action = best_action(found, self.choose)
+        action = preferred_action(found, self.choose)
         reports = (
             MoveReport(
                 action=one,
@@ -532,7 +532,7 @@ class Root:
             found = statistics([self], solver, node)
             if not found.visits.any():
                 break
-            line.append(best_action(found, "visits"))
+            line.append(preferred_action(found, "visits"))
         return tuple(line)
 
 
@@ -597,7 +597,7 @@ def best_proven(results: Sequence[int]) -> int | None:
     return None if UNPROVEN in results else max(result for result in results if result != ILLEGAL_ACTION)
 
 
-def best_action(found: Statistics, by: str) -> int:
+def preferred_action(found: Statistics, by: str) -> int:
     """A proven win, or the best action that is no proven loss, by "visits" or mean "value"; the lowest among equals."""
     wins = [action for action in found.legal if found.proven_actions.get(action) == 1]
     safe = [action for action in found.legal if found.proven_actions.get(action) != -1]

@@ -2,7 +2,7 @@
 
 - `ntuple_td.py`: the learner `NTupleTD`; `self_play.py`: its games and what is learned from them, compiled.
 - `network.py`: the result, `NTupleNetwork`: a policy, and an evaluator for searches; the shipped networks.
-- `kernels.py`: the cells of each tuple, and values of positions, compiled; `search.py`: alpha-beta search over them.
+- `values.py`: the cells of each tuple, and values of positions, compiled; `search.py`: alpha-beta search over them.
 """
 
 COMPILED_AS = "n-tuple networks"

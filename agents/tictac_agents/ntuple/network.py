@@ -12,7 +12,8 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from tictac_agents.ntuple.kernels import (
+from tictac_agents.ntuple.search import MAX_PLIES, look_ahead
+from tictac_agents.ntuple.values import (
     Cells,
     Int32s,
     Ints,
@@ -21,9 +22,8 @@ from tictac_agents.ntuple.kernels import (
     images_of,
     layout_of,
     new_tables,
-    score_actions,
+    score_afterstates,
 )
-from tictac_agents.ntuple.search import MAX_PLIES, look_for, look_plies
 from tictac_agents.predicts import Predicts, allowed_actions
 from tictac_env.checks import flag, number, parse_whole, positive
 from tictac_env.compiled import in_one_line
@@ -64,7 +64,7 @@ class NTupleNetwork(Predicts, Policy):
     Args:
         game: a game of the `KInARow` family, by its name or its rule book.
         tuples: the cells of each tuple, all of one length, numbered row by row from the top left.
-        weights: int32 (tuples * 4**n * 2,), in units of 2**-26: see `ntuple.kernels.Tables`.
+        weights: int32 (tuples * 4**n * 2,), in units of 2**-26: see `ntuple.values.Tables`.
         symmetric: True if the images of a tuple share its table; otherwise there are no images.
         plies: the depth of alpha-beta search, from 1 to 20, forced replies not counted; 1, without `milliseconds`, is
             to compare the values of its actions.
@@ -223,12 +223,10 @@ class NTupleNetwork(Predicts, Policy):
     def _searched(self, batch: PositionBatch, exact: bool) -> tuple[Ints, Ints]:
         """The scores, upper bounds of all but the best unless `exact`, and the actions."""
         tables = self.compiled(batch.game)
-        if self.milliseconds is not None:
-            return look_for(self.game, tables, batch.own, batch.opp, self.milliseconds, exact)
-        if self.plies > 1:
-            return look_plies(self.game, tables, batch.own, batch.opp, self.plies, exact)
+        if self.plies > 1 or self.milliseconds is not None:
+            return look_ahead(self.game, tables, batch.own, batch.opp, self.plies, self.milliseconds, exact)
         scores = np.empty((len(batch), self.game.num_actions), np.int64)
-        score_actions(self.game, tables, batch.own, batch.opp, scores)
+        score_afterstates(self.game, tables, batch.own, batch.opp, scores)
         return scores, scores.argmax(axis=1)
 
 
@@ -272,7 +270,7 @@ def checked_tuples(game: KInARow, tuples: Sequence[Sequence[int]]) -> tuple[Cell
     return found
 
 
-def save_player(
+def save_proven(
     network: NTupleNetwork, corrections: Mapping[tuple[int, int], int], path: str | os.PathLike[str]
 ) -> None:
     """Writes a network and its corrections to an .npz file (see `tictac_env.storage`).
@@ -294,7 +292,7 @@ def save_player(
     save_arrays(path, PROVEN_KIND, meta, arrays)
 
 
-def load_player(path: str | os.PathLike[str]) -> Corrected:
+def load_proven(path: str | os.PathLike[str]) -> Corrected:
     """The player of a file.
 
     Raises:
@@ -330,7 +328,7 @@ def proven_player(game: Game) -> Corrected:
     Raises:
         ValueError: there is none for this game; the message lists the games that have one.
     """
-    return load_player(shipped_file(PROVEN, game))
+    return load_proven(shipped_file(PROVEN, game))
 
 
 def shipped_path(folder: Path, game: str | Game) -> Path:

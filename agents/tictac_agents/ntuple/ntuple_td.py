@@ -10,15 +10,15 @@ import numpy as np
 import numpy.typing as npt
 
 from tictac_agents.checkpoint import Arrays, GamesLearner, as_shaped
-from tictac_agents.ntuple.kernels import Ints, Tables, new_tables, random_walks
 from tictac_agents.ntuple.network import MAX_LENGTH, NTupleNetwork, family_game
 from tictac_agents.ntuple.self_play import (
     Coherence,
     Teaching,
-    learn_games,
-    learn_games_in_threads,
+    learn_batches,
+    learn_batches_in_threads,
     new_batch,
 )
+from tictac_agents.ntuple.values import Ints, Tables, new_tables, random_walks
 from tictac_env.checks import flag, number, positive, whole
 from tictac_env.compiled import in_one_line
 from tictac_env.games import Game
@@ -286,9 +286,9 @@ class NTupleTD(GamesLearner):
             arguments = self.game, tables, self._coherence, teaching, batch, size, self.step_now, self._state
             began = time.monotonic()
             if threads == 1:
-                self.num_plies += learn_games(*arguments, begin, end)
+                self.num_plies += learn_batches(*arguments, begin, end)
             else:
-                self.num_plies += learn_games_in_threads(*arguments, begin, end, threads)
+                self.num_plies += learn_batches_in_threads(*arguments, begin, end, threads)
             return time.monotonic() - began
 
         at, half = begin, min(COMPARED, (end - begin) // 2) // size * size  # whole batches, as else they would change

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tictac_agents.mcts.simulation import first_state, nth_bit, random_below
-from tictac_agents.ntuple.kernels import (
+from tictac_agents.ntuple.values import (
     ONE,
     TWO,
     Int32s,
@@ -121,7 +121,7 @@ def new_batch(game: KInARow, layout: Layout, tuples: int, games: int, threads: i
 
 
 @kernel
-def learn_games(
+def learn_batches(
     game: KInARow, tables: Tables, coherence: Coherence, teaching: Teaching, batch: Batch, size: int, step: float,
     seed: int, begin: int, end: int,
 ) -> int:  # fmt: skip
@@ -133,24 +133,24 @@ def learn_games(
     plies = 0
     for first in range(begin, end, size):
         games = min(size, end - first)
-        play_games(game, tables, teaching, batch, step, seed + first, 0, 0, games)
+        play_batch(game, tables, teaching, batch, step, seed + first, 0, 0, games)
         take_in(tables, coherence, batch, games, 0)
         plies += plies_of(batch, games)
     return plies
 
 
 @parallel_kernel
-def learn_games_in_threads(
+def learn_batches_in_threads(
     game: KInARow, tables: Tables, coherence: Coherence, teaching: Teaching, batch: Batch, size: int, step: float,
     seed: int, begin: int, end: int, threads: int,
 ) -> int:  # fmt: skip
-    """`learn_games`, shared among threads."""
+    """`learn_batches`, shared among threads."""
     plies = 0
     for first in range(begin, end, size):
         games = min(size, end - first)
         for thread in prange(threads):
             a, b = thread * games // threads, (thread + 1) * games // threads
-            play_games(game, tables, teaching, batch, step, seed + first, thread, a, b)
+            play_batch(game, tables, teaching, batch, step, seed + first, thread, a, b)
         plies += plies_of(batch, games)  # here, as Numba makes one loop of two that follow each other
         for thread in prange(threads):
             take_in(tables, coherence, batch, games, thread)
@@ -167,7 +167,7 @@ def plies_of(batch: Batch, games: int) -> int:
 
 
 @borrowing_kernel
-def play_games(
+def play_batch(
     game: KInARow, tables: Tables, teaching: Teaching, batch: Batch, step: float, seed: int, thread: int, begin: int,
     end: int,
 ) -> None:  # fmt: skip
@@ -179,11 +179,11 @@ def play_games(
     values, bests = batch.values[thread, 0], batch.values[thread, 1]
     for i in range(begin, end):
         state = first_state(seed + i)
-        play_game(game, board, teaching, batch, step, i, values, bests, batch.found[thread], state)
+        play_in_batch(game, board, teaching, batch, step, i, values, bests, batch.found[thread], state)
 
 
 @borrowing_kernel
-def play_game(
+def play_in_batch(
     game: KInARow, tables: Tables, teaching: Teaching, batch: Batch, step: float, i: int, values: Floats, bests: Floats,
     found: Floats, state: int,
 ) -> None:  # fmt: skip

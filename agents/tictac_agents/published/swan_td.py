@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 from tictac_agents.curves import UntilProven
 from tictac_agents.tabular.learner import Callback, Environment, Preset, Schedule
-from tictac_agents.tabular.table_learner import Limits
+from tictac_agents.tabular.table_learner import LoopLimits
 from tictac_agents.tabular.value_td import ValueTable, ValueTD
 from tictac_env.checks import flag, whole
 from tictac_env.compiled import kernel_methods
@@ -137,11 +137,11 @@ class S0ValueTD(ValueTD):
     def _reset_options(self) -> dict[str, Any]:
         return {"play_as": self._seat()} if self.block else {}
 
-    def _limits(self) -> Limits:
+    def _limits(self) -> LoopLimits:
         limits = super()._limits()
         if self.block:
             left = self.block - self.num_episodes % self.block
-            limits = Limits(min(limits.games, left), limits.steps, self._seat())
+            limits = LoopLimits(min(limits.games, left), limits.steps, self._seat())
         return limits
 
     def _seat(self) -> str:

@@ -345,6 +345,11 @@ class Learner(Predicts, Policy):
         Yields:
             After each game, or after several if `games` allows; they are counted then.
         """
+        self._play_by_steps()
+        yield
+
+    def _play_by_steps(self) -> None:
+        """Plays a game through the environment's `reset` and `step`, learns from it and counts it."""
         observation, info = self._reset()
         self.begin_game(observation, info)
         steps, over = 0, False
@@ -355,7 +360,6 @@ class Learner(Predicts, Policy):
             steps += 1
             over = terminated or truncated or bool(settled)
         self._count(1, steps)
-        yield
 
     def _reset(self, chosen: npt.NDArray[np.bool_] | None = None) -> tuple[Any, dict[str, Any]]:
         """Resets the environment, seeded the first time; only the `chosen` boards if that is not None."""

@@ -1,8 +1,8 @@
 """Learners whose values are arrays in a table: play and learning as kernels, on one board or many, and growth.
 
 One source runs four ways, with the same result to the bit: a game of one board through `reset` and `step`, interpreted
-or compiled (`turn`), whole games in a compiled loop (`play_games`), and a step on each board of a vector environment
-(`choose_actions` and `learn_from_results`).
+or compiled (`turn`), whole games in a compiled loop (`play_whole_games`), and a step on each board of a vector
+environment (`choose_actions` and `learn_from_results`).
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class Games(NamedTuple):
     """The number of steps of the game."""
 
 
-class Limits(NamedTuple):
+class LoopLimits(NamedTuple):
     """The most games the compiled loop may play, the steps after which it begins none, and the learner's seat in them.
 
     The seat is a value of `play_as`; None leaves it to the environment.
@@ -192,12 +192,12 @@ class TableLearner(Learner):
         with in_one_line():
             for kernel, arguments in (
                 (turn, (0, 0, 0, 0.0, NEW)),
-                (evaluate, (0, 0, values)),
+                (write_values, (0, 0, values)),
                 (best_actions, (several, several, values, several)),
             ):
                 self._code[kernel] = machine_code(kernel, self.game, self.table, *arguments)
         if can_play(self.env):
-            machine_code(play_games, *self._loop_arguments(Limits(0, 0)))
+            machine_code(play_whole_games, *self._loop_arguments(LoopLimits(0, 0)))
         return self
 
     def _call(self, kernel: Callable[..., Any], *arguments: Any, runs: int = 1) -> Any:
@@ -237,6 +237,10 @@ class TableLearner(Learner):
         return bool(self._action < 0)
 
     def _play(self, games: int) -> Iterator[None]:
+        """Plays a step on all boards, or a game; before it many in the compiled loop if that pays.
+
+        All ways give the same result: that the choice depends on what is compiled already is only a matter of time.
+        """
         if isinstance(self.env, gym.vector.VectorEnv):
             for steps in self._step_all():
                 self._count(1, steps)
@@ -244,7 +248,8 @@ class TableLearner(Learner):
             return
         if games > 1 and self.compiled and self._pays:
             self._play_compiled(games - 1)
-        yield from super()._play(1)  # leaves the environment as it is after a game, so that nothing tells the two apart
+        self._play_by_steps()  # leaves the environment as it is after a game, so that nothing tells the two apart
+        yield
         if self._pays is None:  # the first game of a run has seeded the environment
             self._pays = self._loop_pays()
 
@@ -256,7 +261,7 @@ class TableLearner(Learner):
             return False
         left = self._run.end - self._counted()
         steps = left * self.num_timesteps / self.num_episodes if self._run.counter == "episodes" else left
-        return steps >= LONG or is_kept(play_games, *self._loop_arguments(Limits(0, 0)))
+        return steps >= LONG or is_kept(play_whole_games, *self._loop_arguments(LoopLimits(0, 0)))
 
     def _play_compiled(self, games: int) -> None:
         """Plays at most so many games on the environment's board, drawing from its state; never the last of a run."""
@@ -267,12 +272,12 @@ class TableLearner(Learner):
         state = board.state_dict()
         randomness = np.array([state["random_state"], state["games_begun"]], np.int64)
         limits = limits._replace(games=min(games, limits.games), steps=min(CHUNK, limits.steps))
-        self._count(*play_games(*self._loop_arguments(limits, randomness)))
+        self._count(*play_whole_games(*self._loop_arguments(limits, randomness)))
         random_state, games_begun = randomness.tolist()
         board.load_state_dict(state | {"random_state": random_state, "games_begun": games_begun})
 
-    def _loop_arguments(self, limits: Limits, randomness: Ints | None = None) -> tuple[Any, ...]:
-        """The arguments of `play_games`."""
+    def _loop_arguments(self, limits: LoopLimits, randomness: Ints | None = None) -> tuple[Any, ...]:
+        """The arguments of `play_whole_games`."""
         board: Any = self.env.unwrapped
         given = board.arguments
         if randomness is None:
@@ -282,10 +287,10 @@ class TableLearner(Learner):
         counts = limits.games, limits.steps, room
         return self.game, self.table, setup, opponents, given.rewards, seat, randomness, *counts
 
-    def _limits(self) -> Limits:
+    def _limits(self) -> LoopLimits:
         """The limits up to the next change of a schedule, or the last game of the run."""
         if self._run is None:
-            return Limits(0, 0)
+            return LoopLimits(0, 0)
         now, last = self._counted(), self._run.end
         by_episodes = self._run.counter == "episodes"
         last -= 1 if by_episodes else self.game.cells
@@ -293,7 +298,7 @@ class TableLearner(Learner):
             if isinstance(schedule, Sequence):
                 last = min(last, self._run.next_change(schedule, now))
         left = max(0, last - now)
-        return Limits(left, NO_LIMIT) if by_episodes else Limits(NO_LIMIT, left)
+        return LoopLimits(left, NO_LIMIT) if by_episodes else LoopLimits(NO_LIMIT, left)
 
     # The table.
 
@@ -338,7 +343,7 @@ class TableLearner(Learner):
     def values(self, own: int, opp: int) -> dict[int, float]:
         """The value of each legal action in a position, for the side to move."""
         values = np.empty(self.game.num_actions)
-        self._call(evaluate, own, opp, values)
+        self._call(write_values, own, opp, values)
         return {action: value for action, value in enumerate(values.tolist()) if value == value}
 
     def best_action(self, own: int, opp: int, allowed: Sequence[int]) -> int:
@@ -374,13 +379,13 @@ class TableLearner(Learner):
         over = games.phase == OVER
         if over.any():
             _, infos = self._reset(over)
-            look(board.game, board.batch.own, board.batch.opp, np.asarray(infos["seat"]), over, games)
+            show_boards(board.game, board.batch.own, board.batch.opp, np.asarray(infos["seat"]), over, games)
             games.phase[over] = NEW
         actions = np.empty(len(over), np.int64)
         choose_actions(board.game, table, games, actions)
         _, rewards, terminated, truncated, infos = envs.step(actions)
         everywhere = np.ones(len(over), np.bool_)
-        look(board.game, board.batch.own, board.batch.opp, np.asarray(infos["seat"]), everywhere, games)
+        show_boards(board.game, board.batch.own, board.batch.opp, np.asarray(infos["seat"]), everywhere, games)
         games.phase[:] = np.where(terminated, TERMINATED, np.where(truncated, TRUNCATED, GOING))
         learn_from_results(board.game, table, games, np.asarray(rewards, np.float64))
         ended: list[int] = games.steps[games.phase == OVER].tolist()
@@ -444,7 +449,7 @@ def opponents_of(board: BoardEnv) -> Opponents:
 
 
 def can_play(env: Any) -> bool:
-    """True if `play_games` can play the games of `env`: one of ours, not wrapped or shown, with compiled opponents."""
+    """True if `play_whole_games` can play on `env`: one of ours, not wrapped or shown, with compiled opponents."""
     if not isinstance(env, BoardEnv) or env.render_mode == "human":
         return False
     own_rules = type(env).step is BoardEnv.step and type(env).reset is BoardEnv.reset
@@ -463,7 +468,7 @@ def turn(game: Game, table: Any, seat: int, own: int, opp: int, reward: float, p
 
 
 @borrowing_kernel
-def evaluate(game: Game, table: Any, own: int, opp: int, values: Floats) -> None:
+def write_values(game: Game, table: Any, own: int, opp: int, values: Floats) -> None:
     """Writes the values of a position's legal actions, nan elsewhere."""
     table.evaluate(game, own, opp, values)
 
@@ -481,7 +486,7 @@ def best_actions(game: Game, table: Any, owns: Ints, opps: Ints, values: Floats,
 
 
 @borrowing_kernel
-def look(game: Game, owns: Ints, opps: Ints, seats: Ints, chosen: npt.NDArray[np.bool_], games: Games) -> None:
+def show_boards(game: Game, owns: Ints, opps: Ints, seats: Ints, chosen: npt.NDArray[np.bool_], games: Games) -> None:
     """Shows the learner in each of the `seats` the position (own, opp) of its board, on the `chosen` boards."""
     for i in range(len(seats)):
         if chosen[i]:
@@ -516,7 +521,7 @@ def learn_from_results(game: Game, table: Any, games: Games, rewards: Floats) ->
 
 
 @borrowing_kernel
-def play_games(
+def play_whole_games(
     game: Game,
     table: Any,
     setup: Setup,

@@ -18,8 +18,8 @@ from conftest import ALL_GAMES, HEX, breadth, playout, title
 
 from tictac_agents import MCTS, AlphaZero, GamesCurve
 from tictac_agents.alphazero import alphazero
-from tictac_agents.alphazero.forest import SearchSettings, search
-from tictac_agents.alphazero.self_play import PlaySettings, Samples, play_games
+from tictac_agents.alphazero.forest import SearchSettings, search_forest
+from tictac_agents.alphazero.samples import PlaySettings, Samples, sample_games
 from tictac_env.arena import exact_results, move_accuracy, verdict
 from tictac_env.games import GAMES, Game, KInARow
 from tictac_env.jobs import Cluster
@@ -101,7 +101,7 @@ def test_it_plays_legally_on_every_game(game: Game) -> None:
 def test_samples_are_positions_of_games_with_their_results(name: str, changes: dict[str, Any]) -> None:
     game, settings = GAMES[name], replace(PLAY, **changes)
     network = learner(game).network_
-    found = play_games(game, network, settings, 24, 5)
+    found = sample_games(game, network, settings, 24, 5)
     batch = PositionBatch(game, found.own, found.opp)
     legal, plies = batch.action_masks() != 0, np.array([(o | p).bit_count() for o, p in zip(*found[:2], strict=True)])
     assert legal.any(axis=1).all() and not found.policies[~legal].any()
@@ -115,7 +115,7 @@ def test_samples_are_positions_of_games_with_their_results(name: str, changes: d
     # a win at once is taken, so its position has the result of a win
     wins = np.array([bool(game.winning_choices(o, p, game.seat(o, p))) for o, p in zip(*found[:2], strict=True)])
     assert wins.any() and (found.results[wins] == 1).all()
-    again = play_games(game, network, settings, 24, 5)
+    again = sample_games(game, network, settings, 24, 5)
     assert all(np.array_equal(one, same) for one, same in zip(found, again, strict=True))
 
 
@@ -145,8 +145,8 @@ def test_games_that_end_within_their_openings_teach_nothing_and_do_no_harm(tmp_p
 
 
 def constant(games: list[int]) -> Callable[..., Samples]:
-    """In the place of `play_games`: ten times the empty board, in the first iteration with the result 0, in the second
-    with 0.125, and so on; the numbers of games are added to `games`.
+    """In the place of `sample_games`: ten times the empty board, in the first iteration with the result 0, in the
+    second with 0.125, and so on; the numbers of games are added to `games`.
     """
 
     def play(game: Game, network: object, settings: object, number: int, seed: int) -> Samples:
@@ -160,7 +160,7 @@ def constant(games: list[int]) -> Callable[..., Samples]:
 
 def test_it_learns_from_the_last_window_of_iterations_with_a_falling_step(monkeypatch: pytest.MonkeyPatch) -> None:
     games, lessons = list[int](), list[tuple[int, set[float], float]]()
-    monkeypatch.setattr(alphazero, "play_games", constant(games))
+    monkeypatch.setattr(alphazero, "sample_games", constant(games))
     agent = learner(boards=16, window=2, passes=3.0, step=0.5, final_step=0.25)
 
     def learn(batch: PositionBatch, policies: Any, results: Any, decay: float, rng: object) -> None:
@@ -195,7 +195,7 @@ def test_games_are_played_with_its_settings(
         used.append(how)
         return constant([])(game, network, how, games, seed)
 
-    monkeypatch.setattr(alphazero, "play_games", play)
+    monkeypatch.setattr(alphazero, "sample_games", play)
     of_search = {"considered": 3, "scale": 0.7, "exploration": 1.5, "noise": 0.125, "tactics": False}
     agent = learner(
         simulations=5, play_simulations=9, openings=2, full=0.75, quick=3, mix=0.25, **of_search, **settings
@@ -211,7 +211,7 @@ def test_a_position_has_the_chances_of_the_search_or_of_the_network_alone() -> N
     position = Position.from_moves(TTT, "159")
     batch = PositionBatch.of([position])
     priors = agent.evaluate(batch).priors
-    found = search(batch, agent.network_, SearchSettings(8), None)
+    found = search_forest(batch, agent.network_, SearchSettings(8), None)
     assert priors is not None and found.policies[0].tolist() != pytest.approx(priors[0].tolist())
     for one, policy, action in ((agent.playing_with(0), priors[0], priors[0].argmax()), (agent, *found[1::-1])):
         chances = one.chances(position)
@@ -274,10 +274,10 @@ def test_a_network_of_another_process_plays_by_the_weights_that_it_is_sent() -> 
     ours.read(
         {name: rng.integers(-(1 << 20), 1 << 20, array.size, array.dtype) for name, array in ours.arrays().items()}
     )
-    here = play_games(game, ours, PLAY, 5, 9)
+    here = sample_games(game, ours, PLAY, 5, 9)
     there = alphazero.played_elsewhere(game, theirs, PLAY, (ours.arrays(), 5, 9))
     assert all(np.array_equal(one, other) for one, other in zip(here, there, strict=True))
-    assert not np.array_equal(here.policies, play_games(game, learner().network_, PLAY, 5, 9).policies)
+    assert not np.array_equal(here.policies, sample_games(game, learner().network_, PLAY, 5, 9).policies)
 
 
 def test_a_cluster_plays_the_same_games_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -296,14 +296,14 @@ def test_ctrl_c_in_the_games_ends_the_run_after_those_that_are_over(monkeypatch:
         return constant(games)(game, network, settings, number, seed)
 
     games = list[int]()
-    monkeypatch.setattr(alphazero, "play_games", play)
+    monkeypatch.setattr(alphazero, "sample_games", play)
     agent = learner().learn(100, progress_bar=False)
     assert (agent.num_games, agent.iterations, games) == (32, 2, [16, 16])
 
 
 def test_a_file_may_be_as_long_as_the_largest_window_makes_it() -> None:
     agent = learner(boards=3, window=5)
-    samples = play_games(agent.game, agent.network_, PLAY, 3, 0)
+    samples = sample_games(agent.game, agent.network_, PLAY, 3, 0)
     bytes_each = sum(array[0].nbytes for array in samples)
     assert agent._most_growth() == 5 * 3 * 9 * bytes_each
 

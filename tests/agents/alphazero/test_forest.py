@@ -20,7 +20,7 @@ from tictac_agents.alphazero.forest import (
     evaluation,
     force,
     plant,
-    search,
+    search_forest,
     visits_wanted,
 )
 from tictac_agents.mcts.evaluators import Evaluation, ExactEvaluator
@@ -55,7 +55,7 @@ class ExactWithPriors(ExactEvaluator):
 def test_each_tree_by_puct_is_that_of_a_search_for_one_position() -> None:
     batch, evaluator = unfinished(C4, 40), MadeUpEvaluator()
     settings = SearchSettings(60, "puct", exploration=1.5, tactics=False)
-    found = search(batch, evaluator, settings, None)
+    found = search_forest(batch, evaluator, settings, None)
     agent, compared = MCTS(60, evaluator=evaluator, exploration=1.5, leaves=1), 0
     for i in range(len(batch)):
         root = ReferencePUCT(agent, evaluator, batch[i]).root
@@ -91,7 +91,7 @@ def test_the_noise_of_puct_is_dirichlets_with_alpha_10_by_legal_actions(noise: f
     """With no noise the trees are those without randomness, with 1 nothing is left of the evaluator's priors."""
     batch, evaluator = unfinished(C4, 12, 3), MadeUpEvaluator()
     settings = SearchSettings(40, "puct", noise=noise, tactics=False)
-    found = search(batch, evaluator, settings, np.random.default_rng(3))
+    found = search_forest(batch, evaluator, settings, np.random.default_rng(3))
     legal = batch.action_masks() != 0
     drawn = np.random.default_rng(3).standard_gamma(10 / legal.sum(axis=1, keepdims=True), legal.shape) * legal
     drawn /= drawn.sum(axis=1, keepdims=True)
@@ -101,7 +101,7 @@ def test_the_noise_of_puct_is_dirichlets_with_alpha_10_by_legal_actions(noise: f
         shares = {action: round(40 * found.policies[i, action]) for action in batch[i].legal_actions}
         assert {action: count for action, count in shares.items() if count} == visits
     if noise == 0:
-        assert np.array_equal(found.actions, search(batch, evaluator, settings, None).actions)
+        assert np.array_equal(found.actions, search_forest(batch, evaluator, settings, None).actions)
 
 
 @pytest.fixture
@@ -235,7 +235,7 @@ def halved(position: Position, settings: SearchSettings, noise: Any) -> tuple[in
 def test_the_root_by_gumbel_is_sequential_halving(simulations: int, considered: int) -> None:
     batch, evaluator = unfinished(C4, 12, 3), MadeUpEvaluator()
     settings = SearchSettings(simulations, considered=considered, scale=0.02, tactics=False)
-    found = search(batch, evaluator, settings, np.random.default_rng(5))
+    found = search_forest(batch, evaluator, settings, np.random.default_rng(5))
     noise = np.random.default_rng(5).gumbel(size=(len(batch), 7))
     for i in range(len(batch)):
         action, policy = halved(batch[i], settings, noise[i])
@@ -263,7 +263,7 @@ def test_with_exact_values_no_move_is_a_mistake(root: str, noisy: bool) -> None:
     whole = suite("TTT-Exact-v1")
     settings = SearchSettings(300, root, scale=1.0, noise=0.1)
     rng = np.random.default_rng(0) if noisy and root == "puct" else None
-    found = search(whole.positions, ExactWithPriors(), settings, rng)
+    found = search_forest(whole.positions, ExactWithPriors(), settings, rng)
     chosen = whole.scores[np.arange(len(whole)), found.actions]
     assert np.array_equal(np.sign(chosen), np.sign(whole.scores.max(axis=1)))
     assert np.array_equal(np.round(found.values).astype(int), np.sign(whole.scores.max(axis=1)))
@@ -276,7 +276,7 @@ def test_policies_are_of_legal_actions(game: Game, root: str) -> None:
         pytest.skip("over at once")
     batch = unfinished(game, 30)
     for rng in (None, np.random.default_rng(1)):
-        found = search(batch, MadeUpEvaluator(), SearchSettings(12, root), rng)
+        found = search_forest(batch, MadeUpEvaluator(), SearchSettings(12, root), rng)
         legal = batch.action_masks() != 0
         assert found.policies.sum(axis=1) == pytest.approx(np.ones(len(batch)))
         assert not found.policies[~legal].any() and legal[np.arange(len(batch)), found.actions].all()
@@ -285,9 +285,9 @@ def test_policies_are_of_legal_actions(game: Game, root: str) -> None:
 
 def test_a_position_is_searched_alike_whatever_is_beside_it() -> None:
     batch, evaluator = unfinished(C4, 25), MadeUpEvaluator()
-    whole = search(batch, evaluator, SearchSettings(20), None)
+    whole = search_forest(batch, evaluator, SearchSettings(20), None)
     for i in range(len(batch)):
-        one = search(batch.where(slice(i, i + 1)), evaluator, SearchSettings(20), None)
+        one = search_forest(batch.where(slice(i, i + 1)), evaluator, SearchSettings(20), None)
         assert one.actions[0] == whole.actions[i] and np.array_equal(one.policies[0], whole.policies[i])
 
 

@@ -10,8 +10,8 @@ from conftest import playout
 
 from tictac_agents import NTupleNetwork
 from tictac_agents.alphazero.policy_value import PolicyValueTuples
-from tictac_agents.ntuple.kernels import ONE, images_of, random_walks
 from tictac_agents.ntuple.network import family_game
+from tictac_agents.ntuple.values import ONE, images_of, random_walks
 from tictac_env.games import Game, get_game
 from tictac_env.position import Position, symmetries
 from tictac_env.position_batch import PositionBatch

@@ -18,7 +18,7 @@ from reference_search import MadeUpEvaluator
 from tictac_agents import MCTS, QLearning
 from tictac_agents.mcts import mcts
 from tictac_agents.mcts.evaluators import Evaluation, ExactEvaluator, NetworkEvaluator, TableEvaluator
-from tictac_agents.mcts.mcts import MoveReport, SearchReport, Statistics, best_action, best_proven
+from tictac_agents.mcts.mcts import MoveReport, SearchReport, Statistics, best_proven, preferred_action
 from tictac_agents.mcts.simulation import ILLEGAL_ACTION, UNPROVEN, bytes_per_node, width_of
 from tictac_env.arena import verdict
 from tictac_env.games import GAMES, Game, KInARow
@@ -475,7 +475,7 @@ def test_predict_plays_what_the_search_finds_in_an_observation() -> None:
 def test_an_action_that_was_never_visited_is_not_the_best_by_its_value() -> None:
     visits, sums = np.array([0, 3, 5]), np.array([0.0, -3, -5])
     found = Statistics((0, 1, 2), visits, sums, proven_actions={}, proven=None, priors=None)
-    assert (best_action(found, "value"), best_action(found, "visits")) == (1, 2)
+    assert (preferred_action(found, "value"), preferred_action(found, "visits")) == (1, 2)
 
 
 @pytest.mark.parametrize(
@@ -496,7 +496,7 @@ def test_a_proven_win_is_played_and_a_proven_loss_never_if_there_is_another_move
     """Two actions have the most visits (the first of them that is not lost is played), action 2 has none."""
     visits, sums = np.array([4, 2, 0, 5, 5]), np.array([-2.0, 1, 0, -1, -1])
     found = Statistics((0, 1, 2, 3, 4), visits, sums, proven, None, None)
-    assert {by: best_action(found, by) for by in best} == best
+    assert {by: preferred_action(found, by) for by in best} == best
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ import gymnasium as gym
 import numpy as np
 
 from tictac_agents.mcts.simulation import first_state, random_below
-from tictac_agents.ntuple.kernels import ONE, squash
 from tictac_agents.ntuple.ntuple_td import MAX_BATCH, TOGETHER, NTupleTD
+from tictac_agents.ntuple.values import ONE, squash
 
 Board = np.ndarray[Any, Any]
 """(rows, cols): 0 for an empty cell, 1 and 2 for the stones of the first and the second seat."""

@@ -11,9 +11,9 @@ import pytest
 
 from tests.agents.ntuple.plain_loop import PlainLoop
 from tictac_agents import MCTS, NTupleNetwork, NTupleTD
-from tictac_agents.ntuple.kernels import WIN, squash
 from tictac_agents.ntuple.network import SHIPPED
-from tictac_agents.ntuple.search import answer, begin, deepen, look_for, new_search
+from tictac_agents.ntuple.search import chosen_action, deepen, new_search, search_for, set_root
+from tictac_agents.ntuple.values import WIN, squash
 from tictac_env.arena import verdict
 from tictac_env.arena.results import seat_result
 from tictac_env.games import game_name, get_game
@@ -267,13 +267,13 @@ def test_a_search_that_pauses_anywhere_or_forgets_most_finds_the_same(network: N
         found = []
         for rows, nodes in ((1 << 14, 1 << 60), (1 << 14, 1), (16, 1 << 60)):
             search = new_search(game, rows, exact, timed=False)
-            begin(game, tables, search, position.own, position.opp)
+            set_root(game, tables, search, position.own, position.opp)
             pauses = 0
             while not deepen(game, tables, search, 6, nodes):
                 pauses += 1
             assert (pauses > 5) == (nodes == 1)
             scores = np.empty(game.num_actions, np.int64)
-            action = answer(game, search, scores)
+            action = chosen_action(game, search, scores)
             found.append((action, scores.tolist() if exact else max(scores)))
         assert found[1:] == found[:1] * 2
 
@@ -305,10 +305,9 @@ def test_a_search_looks_at_the_clock_until_its_time_is_over() -> None:
     def look(clock_ms: float, limit_ms: float) -> int:
         """How often it looks at a clock that goes on by so much each time."""
         ticks = count()
-        batch = PositionBatch.of([Position.start("ConnectFour-v0")])
-        tables = network.compiled(network.game)
-        arguments = (network.game, tables, batch.own, batch.opp, limit_ms, False)
-        look_for(*arguments, clock=lambda: next(ticks) * clock_ms / 1000)
+        start, tables = Position.start(network.game), network.compiled(network.game)
+        arguments = (network.game, tables, start.own, start.opp, limit_ms, False)
+        search_for(*arguments, clock=lambda: next(ticks) * clock_ms / 1000)
         return next(ticks)
 
     assert look(1, 4.5) == 6  # when it begins, and until 5 ms are over

@@ -11,7 +11,7 @@ import pytest
 from tests.agents.ntuple.plain_loop import PlainLoop
 from tictac_agents import NTupleTD
 from tictac_agents.ntuple import ntuple_td
-from tictac_agents.ntuple.self_play import learn_games, learn_games_in_threads
+from tictac_agents.ntuple.self_play import learn_batches, learn_batches_in_threads
 from tictac_env.arena import exact_results, exploitability, verdict
 from tictac_env.position import Position
 
@@ -53,8 +53,8 @@ def test_one_thread_learns_while_several_are_slower(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(ntuple_td.time, "monotonic", lambda: now)
     for several in (0.1, 0.001):  # seconds a game; of one thread 0.01
         games.update(dict.fromkeys(games, 0))
-        monkeypatch.setattr(ntuple_td, "learn_games_in_threads", counted(learn_games_in_threads, 2, several))
-        monkeypatch.setattr(ntuple_td, "learn_games", counted(learn_games, 1, 0.01))
+        monkeypatch.setattr(ntuple_td, "learn_batches_in_threads", counted(learn_batches_in_threads, 2, several))
+        monkeypatch.setattr(ntuple_td, "learn_batches", counted(learn_batches, 1, 0.01))
         agent = NTupleTD(**SMALL, threads=2).learn(600, progress_bar=False)
         assert sum(games.values()) == 600
         assert games[2 if several == 0.1 else 1] <= 100

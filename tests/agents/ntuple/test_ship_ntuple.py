@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tictac_agents import NTupleNetwork, NTupleTD
-from tictac_agents.ntuple.network import load_player, save_player
+from tictac_agents.ntuple.network import load_proven, save_proven
 from tictac_env.arena import exact_results, play_match, prove
 from tictac_env.games import KInARow, get_game
 from tictac_env.policies import Corrected, make_policy
@@ -129,8 +129,8 @@ def test_errors_are_found_and_put_right_until_the_player_is_proven(plies: int, t
     corrections = tree.needed()
     assert corrections.items() <= tree.corrections.items()
     if plies == 1:
-        save_player(network, corrections, tmp_path / "player.npz")
-        player = load_player(tmp_path / "player.npz")
+        save_proven(network, corrections, tmp_path / "player.npz")
+        player = load_proven(tmp_path / "player.npz")
     else:
         mirrored = {(WON.mirror(own), WON.mirror(opp)): 3 - move for (own, opp), move in corrections.items()}
         given = {**corrections, **mirrored}
@@ -154,6 +154,6 @@ def test_the_shipped_player_wins_against_every_reply() -> None:
 def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
     NTupleTD(WON, tuples=3, length=3, seed=2).network.save(tmp_path / "network.npz")
     with pytest.raises(ValueError, match=r"holds 'tictac_agents\.NTupleNetwork', not 'tictac_agents\.proven'"):
-        load_player(tmp_path / "network.npz")
+        load_proven(tmp_path / "network.npz")
     with pytest.raises(ValueError, match="there is no shipped network for 'TicTacToe-v0'; there are ConnectFour-v0"):
         make_policy("ntuple:proven", "TicTacToe-v0")

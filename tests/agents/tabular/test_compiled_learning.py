@@ -15,7 +15,7 @@ from test_learners import check_equal
 from tictac_agents import LearningCurve, MonteCarlo, QLearning, S0ValueTD, Sarsa, UntilProven, ValueTD
 from tictac_agents.tabular import table_learner
 from tictac_agents.tabular.learner import Learner
-from tictac_agents.tabular.table_learner import can_play, new_rows, play_games
+from tictac_agents.tabular.table_learner import can_play, new_rows, play_whole_games
 from tictac_env.envs.single import BoardEnv
 from tictac_env.games import GAMES, Game, KInARow
 from tictac_env.policies.pool import OpponentPool
@@ -65,11 +65,11 @@ def compiled_games(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     played: list[int] = []
 
     def watched(*arguments: Any) -> tuple[int, int]:
-        games, steps = play_games(*arguments)
+        games, steps = play_whole_games(*arguments)
         played.append(games)
         return games, steps
 
-    monkeypatch.setattr(table_learner, "play_games", watched)
+    monkeypatch.setattr(table_learner, "play_whole_games", watched)
     monkeypatch.setattr(table_learner, "is_kept", lambda kernel, *arguments: kernel is watched)
     return played
 

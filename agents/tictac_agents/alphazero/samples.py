@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tictac_agents.alphazero.forest import Floats, Ints, SearchSettings, force, search
+from tictac_agents.alphazero.forest import Floats, Ints, SearchSettings, force, search_forest
 from tictac_agents.checkpoint import Arrays, as_numbers, as_shaped
 from tictac_agents.mcts.evaluators import Evaluator
 from tictac_env.games import UNFINISHED, Game
@@ -72,7 +72,7 @@ class Samples(NamedTuple):
         return Samples(self.own[chosen], self.opp[chosen], self.policies[chosen], self.results[chosen])
 
 
-def play_games(game: Game, evaluator: Evaluator, settings: PlaySettings, games: int, seed: int) -> Samples:
+def sample_games(game: Game, evaluator: Evaluator, settings: PlaySettings, games: int, seed: int) -> Samples:
     """Plays games side by side to their ends, and gives the positions that the network chose in."""
     rng = np.random.default_rng(seed)
     batch = PositionBatch(game, *(np.full(games, stones, np.int64) for stones in game.start()))
@@ -124,7 +124,7 @@ def moves_of(
         rest = np.flatnonzero(searched & (full == taught))
         if not rest.size:
             continue
-        found = search(batch.where(rest), evaluator, replace(settings.search, simulations=simulations), rng)
+        found = search_forest(batch.where(rest), evaluator, replace(settings.search, simulations=simulations), rng)
         actions[rest], values[rest] = found.actions, found.values
         if ply < settings.temperature_plies:
             actions[rest] = (found.policies.cumsum(axis=1) > rng.random((len(rest), 1))).argmax(axis=1)

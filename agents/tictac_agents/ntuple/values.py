@@ -164,7 +164,7 @@ class Tables(NamedTuple):
 
     def leaf_value(self, game: Any, own: int, opp: int, state: int) -> tuple[float, int]:
         """The value of an unfinished position for the side to move, in [-1, 1]; see `mcts.simulation.Leaves`."""
-        show(game, self, own, opp)
+        set_board(game, self, own, opp)
         return -squash(self.sums[1 - game.seat(own, opp)]), state
 
     def leaf_priors(self, game: Any, own: int, opp: int, priors: npt.NDArray[np.float32]) -> None:
@@ -240,7 +240,7 @@ def sum_after(tables: Tables, bit: int, seat: int) -> int:
 
 
 @borrowing_kernel
-def show(game: KInARow, tables: Tables, own: int, opp: int) -> None:
+def set_board(game: KInARow, tables: Tables, own: int, opp: int) -> None:
     """Sets the board to a position."""
     clear(tables)
     seat = game.seat(own, opp)
@@ -254,12 +254,12 @@ def show(game: KInARow, tables: Tables, own: int, opp: int) -> None:
 
 
 @borrowing_kernel
-def turn(game: KInARow, tables: Tables, own: int, opp: int, old_own: int, old_opp: int) -> None:
+def change_board(game: KInARow, tables: Tables, own: int, opp: int, old_own: int, old_opp: int) -> None:
     """Sets the board from one position to another: only the stones are placed, or taken away, that differ."""
     seat, old_seat = game.seat(own, opp), game.seat(old_own, old_opp)
     changes = own ^ (old_own if seat == old_seat else old_opp), opp ^ (old_opp if seat == old_seat else old_own)
     if changes[0].bit_count() + changes[1].bit_count() >= (own | opp).bit_count():
-        show(game, tables, own, opp)
+        set_board(game, tables, own, opp)
         return
     for which in range(2):
         stones, owner = changes[which], seat ^ which
@@ -270,7 +270,7 @@ def turn(game: KInARow, tables: Tables, own: int, opp: int, old_own: int, old_op
 
 
 @kernel
-def score_actions(game: KInARow, tables: Tables, own: Ints, opp: Ints, scores: Ints) -> None:
+def score_afterstates(game: KInARow, tables: Tables, own: Ints, opp: Ints, scores: Ints) -> None:
     """Fills scores, int64 (B, num_actions), with the score of each action in B positions for the side that plays it.
 
     A score is a sum of weights. An action that wins has `WIN` less the number of stones then, one after which the other
@@ -279,9 +279,9 @@ def score_actions(game: KInARow, tables: Tables, own: Ints, opp: Ints, scores: I
     """
     for i in range(len(own)):
         if i:
-            turn(game, tables, own[i], opp[i], own[i - 1], opp[i - 1])
+            change_board(game, tables, own[i], opp[i], own[i - 1], opp[i - 1])
         else:
-            show(game, tables, own[i], opp[i])
+            set_board(game, tables, own[i], opp[i])
         seat = game.seat(own[i], opp[i])
         ply = (own[i] | opp[i]).bit_count() + 1
         for action in range(game.num_actions):

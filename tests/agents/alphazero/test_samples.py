@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tictac_agents.alphazero import self_play
 from tictac_agents.alphazero.forest import Found, SearchSettings
-from tictac_agents.alphazero.self_play import PlaySettings, Samples, moves_of, play_games
+from tictac_agents.alphazero.samples import PlaySettings, Samples, moves_of, sample_games
 from tictac_env.games import GAMES
 from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
@@ -31,12 +30,12 @@ def searches(monkeypatch: pytest.MonkeyPatch) -> Searches:
     """
     done: Searches = []
 
-    def search(batch: PositionBatch, evaluator: object, settings: SearchSettings, rng: object) -> Found:
+    def search_forest(batch: PositionBatch, evaluator: object, settings: SearchSettings, rng: object) -> Found:
         done.append((len(batch), settings.simulations))
         legal = batch.action_masks() != 0
         return Found(legal.argmax(axis=1), legal / legal.sum(axis=1, keepdims=True), np.full(len(batch), 0.5))
 
-    monkeypatch.setattr(self_play, "search", search)
+    monkeypatch.setattr("tictac_agents.alphazero.samples.search_forest", search_forest)
     return done
 
 
@@ -45,7 +44,7 @@ def unused(*arguments: Any) -> Any:
 
 
 def play(settings: PlaySettings, games: int = 2, seed: int = 0) -> Samples:
-    return play_games(TTT, unused, settings, games, seed)  # type: ignore[arg-type]
+    return sample_games(TTT, unused, settings, games, seed)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
