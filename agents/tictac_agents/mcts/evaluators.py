@@ -1,18 +1,17 @@
-"""Evaluators, which replace rollouts: values and priors of a table, a network or the solver."""
+"""Evaluators, which replace rollouts: values and priors of a network or another function."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
 from tictac_agents.mcts.simulation import Leaves
-from tictac_env.games import Game, describe_game
+from tictac_env.games import Game
 from tictac_env.observation import action_masks, legal_sets
 from tictac_env.position_batch import PositionBatch
-from tictac_env.solver.enumerate import tabulate
 
 Floats = npt.NDArray[np.floating[Any]]
 
@@ -56,62 +55,6 @@ class CompiledEvaluator(Protocol):
         Raises:
             ValueError: it evaluates no positions of this game.
         """
-
-
-class ExactEvaluator:
-    """The exact values of games small enough to tabulate."""
-
-    priors = False
-
-    def evaluate(self, batch: PositionBatch) -> Evaluation:
-        """Values -1, 0 and 1.
-
-        Raises:
-            ValueError: the game is too large to tabulate.
-            KeyError: no game can reach one of the positions.
-        """
-        table = tabulate(batch.game)
-        rows = [table.index[key] for key in zip(batch.own.tolist(), batch.opp.tolist(), strict=True)]
-        return Evaluation(np.sign(table.score[rows]).astype(np.float32))
-
-
-class HasValues(Protocol):
-    """An agent of a game with a value for each legal action, as all tabular learners have."""
-
-    @property
-    def game(self) -> Game: ...
-
-    def values(self, own: int, opp: int) -> Mapping[int, float]: ...
-
-
-class TableEvaluator:
-    """The value of the best move, from a learner's table.
-
-    Args:
-        learner: an agent with `values(own, opp)`, such as a `QLearning`.
-        scale: divides the table's values, so that a sure win is worth 1.
-    """
-
-    priors = False
-
-    def __init__(self, learner: HasValues, scale: float = 1.0) -> None:
-        self.learner = learner
-        self.scale = scale
-
-    def evaluate(self, batch: PositionBatch) -> Evaluation:
-        """Values clipped to [-1, 1].
-
-        Raises:
-            ValueError: the positions are of another game than the table.
-        """
-        if batch.game != self.learner.game:
-            known, asked = describe_game(self.learner.game), describe_game(batch.game)
-            raise ValueError(f"{self.learner} has learned {known}, and nothing of {asked}")
-        best = [
-            max(self.learner.values(own, opp).values())
-            for own, opp in zip(batch.own.tolist(), batch.opp.tolist(), strict=True)
-        ]
-        return Evaluation(np.clip(np.array(best, np.float32) / self.scale, -1, 1))
 
 
 class NetworkEvaluator:

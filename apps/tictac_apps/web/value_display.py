@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from tictac_agents.alphazero.alphazero import AlphaZero
 from tictac_agents.curves import new_figure, save_figure
-from tictac_agents.mcts.evaluators import HasValues
 from tictac_agents.mcts.mcts import MCTS
 from tictac_agents.ntuple.network import NTupleNetwork
 from tictac_agents.ntuple.ntuple_td import NTupleTD
@@ -19,7 +18,7 @@ from tictac_agents.planning.dynamic_programming import DynamicProgramming
 from tictac_agents.published.ariel_tree import GameTree
 from tictac_agents.tabular.table_learner import TableLearner
 from tictac_agents.tabular.value_td import ValueTD
-from tictac_env.games import game_name
+from tictac_env.games import Game, game_name
 from tictac_env.policies import ModelPolicy, Policy
 from tictac_env.position import Position, format_moves
 from tictac_env.position_batch import PositionBatch
@@ -28,6 +27,16 @@ from tictac_env.render.text import NAMES, status
 AFTER_POINT = " " * 5
 """Sets a stone below the digit before the point of a value."""
 NETWORK = "the network's values"
+
+
+class HasValues(Protocol):
+    """An agent of a game with a value for each legal action, as all tabular learners have."""
+
+    @property
+    def game(self) -> Game: ...
+
+    def values(self, own: int, opp: int) -> Mapping[int, float]: ...
+
 
 Valued = HasValues | DynamicProgramming
 

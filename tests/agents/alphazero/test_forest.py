@@ -11,7 +11,7 @@ from conftest import compiled_games, playout
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.agents.mcts.reference_search import MadeUpEvaluator, Node, ReferencePUCT
+from tests.agents.mcts.reference_search import ExactEvaluator, MadeUpEvaluator, Node, ReferencePUCT
 from tictac_agents import MCTS
 from tictac_agents.alphazero.forest import (
     MAXVISIT,
@@ -23,7 +23,7 @@ from tictac_agents.alphazero.forest import (
     search_forest,
     visits_wanted,
 )
-from tictac_agents.mcts.evaluators import Evaluation, ExactEvaluator
+from tictac_agents.mcts.evaluators import Evaluation
 from tictac_agents.mcts.simulation import UNPROVEN, new_tree
 from tictac_env.arena import suite
 from tictac_env.games import GAMES, Game

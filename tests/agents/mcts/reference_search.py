@@ -17,6 +17,7 @@ from tictac_agents.mcts.simulation import first_state, random_below, rollout
 from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
 from tictac_env.rng import mix
+from tictac_env.solver.enumerate import tabulate
 
 
 @dataclass
@@ -108,6 +109,17 @@ class MadeUpEvaluator:
         positions = [batch[i] for i in range(len(batch))]
         weights = [[self.weight(position, a) for a in range(batch.game.num_actions)] for position in positions]
         return Evaluation(np.array([self.value(position) for position in positions]), np.array(weights))
+
+
+class ExactEvaluator:
+    """The exact values of games small enough to tabulate."""
+
+    priors = False
+
+    def evaluate(self, batch: PositionBatch) -> Evaluation:
+        table = tabulate(batch.game)
+        rows = [table.index[key] for key in zip(batch.own.tolist(), batch.opp.tolist(), strict=True)]
+        return Evaluation(np.sign(table.score[rows]).astype(np.float32))
 
 
 class ReferencePUCT:

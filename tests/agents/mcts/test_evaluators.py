@@ -9,13 +9,10 @@ import pytest
 
 from tictac_agents.mcts.evaluators import (
     Evaluation,
-    Evaluator,
-    ExactEvaluator,
     NetworkEvaluator,
-    TableEvaluator,
     evaluated,
 )
-from tictac_env.games import GAMES, Game
+from tictac_env.games import GAMES
 from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
 
@@ -76,29 +73,3 @@ def test_a_network_sees_planes_of_own_and_other_stones() -> None:
     batch = PositionBatch.of([Position.from_moves(TTT, moves) for moves in ("1", "12")])
     found = NetworkEvaluator(function, priors=False).evaluate(batch)
     assert found.values.tolist() == [-0.125, 0.125] and found.priors is None
-
-
-def test_exact_values_are_those_of_perfect_play() -> None:
-    batch = PositionBatch.of([Position.from_moves(TTT, moves) for moves in ("", "12", "152", "159")])
-    assert evaluated(ExactEvaluator(), batch).values.tolist() == [0, 1, 0, 0]
-    lost = PositionBatch.of([Position.from_moves(TTT, "12534")])  # X threatens twice
-    assert ExactEvaluator().evaluate(lost).values.tolist() == [-1]
-
-
-class Learned:
-    """A learner whose values are the stones on the board and the action, in quarters."""
-
-    game: Game = TTT
-
-    def values(self, own: int, opp: int) -> dict[int, float]:
-        return {action: ((own | opp).bit_count() + action) / 4 - 1 for action in (0, 3, 2)}
-
-
-def test_a_tables_value_is_that_of_its_best_move_scaled_and_clipped() -> None:
-    batch = PositionBatch.of([Position.from_moves(TTT, moves) for moves in ("", "12", "123456")])
-    assert TableEvaluator(Learned()).evaluate(batch).values.tolist() == [-0.25, 0.25, 1]
-    assert TableEvaluator(Learned(), scale=2).evaluate(batch).values.tolist() == [-0.125, 0.125, 0.625]
-    assert TableEvaluator(Learned(), scale=-0.25).evaluate(batch).values.tolist() == [1, -1, -1]
-    with pytest.raises(ValueError, match="has learned TicTacToe-v0, and nothing of ConnectFour-v0"):
-        TableEvaluator(Learned()).evaluate(PositionBatch.of([Position.start(C4)]))
-    assert isinstance(TableEvaluator(Learned()), Evaluator) and not TableEvaluator(Learned()).priors

@@ -13,11 +13,11 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from conftest import breadth, compiled_games, playout
-from reference_search import MadeUpEvaluator
+from reference_search import ExactEvaluator, MadeUpEvaluator
 
-from tictac_agents import MCTS, QLearning
+from tictac_agents import MCTS
 from tictac_agents.mcts import mcts
-from tictac_agents.mcts.evaluators import Evaluation, ExactEvaluator, NetworkEvaluator, TableEvaluator
+from tictac_agents.mcts.evaluators import Evaluation, NetworkEvaluator
 from tictac_agents.mcts.mcts import MoveReport, SearchReport, Statistics, best_proven, preferred_action
 from tictac_agents.mcts.simulation import ILLEGAL_ACTION, UNPROVEN, bytes_per_node, width_of
 from tictac_env.arena import verdict
@@ -126,11 +126,6 @@ def test_results_do_not_depend_on_the_batch_around(leaves: int) -> None:
         together = agent.act_many(batch, seeds)
         assert together.tolist() == [agent.act(batch[i], i) for i in range(40)]
         assert agent.act_many(PositionBatch.of([batch[7]]), seeds[7:8])[0] == together[7]
-
-
-def test_a_learned_table_can_evaluate_leaves() -> None:
-    learner = QLearning.preset("self-play", seed=0).learn(total_episodes=3_500, progress_bar=False)
-    assert verdict(MCTS(100, evaluator=TableEvaluator(learner), solver=False)).exploitability == 0
 
 
 def test_several_threads_add_their_trees_up() -> None:
