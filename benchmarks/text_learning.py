@@ -33,9 +33,9 @@ from examples.language_model import (
     learn,
 )
 from tictac_apps.bench.records import Row, show
+from tictac_apps.language_models import TextPolicy
 from tictac_env.arena import move_accuracy, suite, verdict
 from tictac_env.solver.enumerate import tabulate
-from tictac_env.text_players import TextPolicy
 
 NAME = "language-model"
 PICTURE = RESULTS.parents[1] / "docs" / "images" / f"{NAME}.png"

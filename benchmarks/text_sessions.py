@@ -27,8 +27,8 @@ from multiprocessing.connection import Connection
 from benchmarks.records import add_output, parser_of, positive, save
 from benchmarks.web_load import megabytes
 from tictac_apps.bench.records import Row, show
+from tictac_apps.language_models import BoardHarness, TextSession, Turn
 from tictac_env.progress import track
-from tictac_env.text_players import BoardHarness, TextSession, Turn
 
 TTT, C4 = "TicTacToe-v0", "ConnectFour-v0"
 CASES = (

@@ -40,9 +40,9 @@ import torch
 from torch import Tensor, nn
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
+from tictac_apps.language_models import BoardHarness, TextPolicy, TextSession, Turn
 from tictac_env.arena import move_accuracy, suite, verdict
 from tictac_env.storage import save_text
-from tictac_env.text_players import BoardHarness, TextPolicy, TextSession, Turn
 
 GAME, SUITE = "TicTacToe-v0", "TTT-Exact-v1"
 REWARDS = ("regret", "outcome", "both")

@@ -16,7 +16,7 @@ from collections.abc import Callable
 
 from mcp import Client, StdioServerParameters, stdio_client
 
-SERVER = ["-m", "tictac_apps.language_models.mcp"]
+SERVER = ["-m", "tictac_apps.language_models.adapters.mcp"]
 
 
 def empty(said: str, drawn: random.Random) -> int:

@@ -19,7 +19,7 @@ import uvicorn
 from openenv.cli._validation import validate_running_environment
 from openenv.validation import Level, run_validation
 
-from tictac_apps.language_models.openenv import BoardGameAction, BoardGameClient, make_app
+from tictac_apps.language_models.adapters.openenv import BoardGameAction, BoardGameClient, make_app
 
 PACKAGE = Path(__file__).parent / "openenv_tictac"
 

@@ -15,7 +15,7 @@ with warnings.catch_warnings():
     import reasoning_gym
     from reasoning_gym.composite import DatasetSpec
 
-import tictac_apps.language_models.reasoning_gym  # noqa: F401  # registers "tictac_best_move"
+import tictac_apps.language_models.adapters.reasoning_gym  # noqa: F401  # registers "tictac_best_move"
 
 drawn = random.Random(0)
 

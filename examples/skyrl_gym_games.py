@@ -13,7 +13,7 @@ from collections.abc import Callable
 import skyrl_gym
 from skyrl_gym.metrics import aggregate_for_environment
 
-import tictac_apps.language_models.skyrl  # noqa: F401  # registers "tictac"
+import tictac_apps.language_models.adapters.skyrl  # noqa: F401  # registers "tictac"
 from tictac_env import make_policy
 from tictac_env.position import Position
 

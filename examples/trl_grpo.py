@@ -21,7 +21,7 @@ from datasets import Dataset
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast, PrinterCallback, Qwen3Config, Qwen3ForCausalLM
 
-from tictac_apps.language_models.trl import BoardGameTools
+from tictac_apps.language_models.adapters.trl import BoardGameTools
 
 # 1. A tokenizer of bytes with the chat template of Qwen3, and a network of random weights: nothing is downloaded.
 alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())

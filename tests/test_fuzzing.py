@@ -23,6 +23,7 @@ import tictac_agents
 from tictac_agents.agent_files import recorded_game
 from tictac_apps.bench.records import RunStore
 from tictac_apps.labels import LabelStore, label
+from tictac_apps.language_models import BoardHarness, ChatEndpoint, TextPolicy, TextSession, read_transcript
 from tictac_env.arena import Audit, GameRecord, ResultStore, Suite, read_proof, read_scored_positions, round_robin
 from tictac_env.games import GAMES, Game, get_game
 from tictac_env.observation import read_observation
@@ -31,7 +32,6 @@ from tictac_env.policies.policy import action_of
 from tictac_env.position import IllegalMove, Position, format_moves, parse_moves
 from tictac_env.position_batch import PositionBatch
 from tictac_env.solver import Solver
-from tictac_env.text_players import BoardHarness, ChatEndpoint, TextPolicy, TextSession, read_transcript
 
 TTT = GAMES["TicTacToe-v0"]
 FEW: dict[str, Any] = {"tuples": 4, "length": 5, "averaging": 0.5}

@@ -56,7 +56,7 @@ class Part(NamedTuple):
 
 AGENTS = "agents/tictac_agents"
 PARTS = {
-    "texts": Part(("tictac_env/text_players/*.py",), ("tests/env/text_players",)),
+    "texts": Part(("apps/tictac_apps/language_models/*.py",), ("tests/apps/language_models",)),
     "page": Part(("apps/tictac_apps/web",), ("tests/apps/web",)),
     "learners and curves": Part(
         (f"{AGENTS}/tabular", f"{AGENTS}/curves.py"), ("tests/agents/tabular", "tests/agents/test_curves.py")

@@ -14,8 +14,8 @@ torch = pytest.importorskip("torch", "2.9")  # it has Muon since then
 
 from benchmarks.text_learning import exploitability as exploitability_of  # noqa: E402
 from examples import language_model as example  # noqa: E402
+from tictac_apps.language_models import TextPolicy, TextSession  # noqa: E402
 from tictac_env.arena import exploitability, move_accuracy, suite, verdict  # noqa: E402
-from tictac_env.text_players import TextPolicy, TextSession  # noqa: E402
 
 
 @pytest.mark.parametrize("reward", example.REWARDS)

@@ -24,7 +24,8 @@ TORCH = re.compile(r"stable_baselines3|sb3_contrib|\bDQN\b|MaskablePPO")
 TRAINING = {name for name, block in EXAMPLES.items() if TORCH.search(block) and "learn(" in block}
 """Those that train a network."""
 LIBRARY = re.compile(
-    r"^(?:from|import) (?:tictac_apps\.language_models\.)?(mcp|openenv|reasoning_gym|skyrl_gym|trl|verifiers)\b",
+    r"^(?:from|import) (?:tictac_apps\.language_models\.adapters\.)?"
+    r"(mcp|openenv|reasoning_gym|skyrl_gym|trl|verifiers)\b",
     re.MULTILINE,
 )
 """Those that train language models: their examples run if they are installed."""

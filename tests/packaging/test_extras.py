@@ -45,8 +45,8 @@ USES: dict[str, dict[str, str]] = {
     },
     "openspiel": {"pyspiel": "import tictac_apps.bridges.openspiel"},
     "llm": {
-        "pyarrow": "from tictac_env.text_players import save_rows; save_rows('prompts.parquet', [])",
-        "mcp": "import tictac_apps.language_models.mcp",
+        "pyarrow": "from tictac_apps.language_models import save_rows; save_rows('prompts.parquet', [])",
+        "mcp": "import tictac_apps.language_models.adapters.mcp",
     },
     "cluster": {"ray": "from tictac_env.jobs import Cluster, map_jobs; list(map_jobs(abs, [1], Cluster()))"},
 }

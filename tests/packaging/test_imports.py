@@ -24,7 +24,7 @@ LAYERS: list[set[str]] = [
     {"games", "rng", "storage", "progress", "lazy"},
     {"position", "position_batch", "observation", "render"} | {"checks", "check_game", "compiled", "jobs"},
     {"policies", "solver"},
-    {"envs", "wrappers", "connect_four_v0", "tictactoe_v0", "arena", "text_players"},
+    {"envs", "wrappers", "connect_four_v0", "tictactoe_v0", "arena"},
 ]
 """The modules and packages within `tictac_env`: each imports from its own layer and those above it in this list."""
 

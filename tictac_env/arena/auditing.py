@@ -7,7 +7,7 @@ import math
 import os
 import textwrap
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -32,8 +32,6 @@ from tictac_env.rng import position_seed
 from tictac_env.solver.book import opening_book_of
 from tictac_env.solver.enumerate import TooManyPositions
 from tictac_env.storage import read_json, save_text
-from tictac_env.text_players.judging import Examined, answer_lines
-from tictac_env.text_players.text_policy import TextPolicy
 
 REPORTING = {"ConnectFour-v0": "C4-Exact-v1", "TicTacToe-v0": "TTT-Exact-v1"}
 """The suite by which the players of a game are judged."""
@@ -248,12 +246,9 @@ def audit(
     flag("symmetric", symmetric)
     judged = load_player(player, rules, reading)
     scored = _suite_of(rules, suite, seed)
-    examined = None
-    if isinstance(judged.policy, TextPolicy):
-        examined = Examined(judged.policy, seed, symmetric, progress)
-        if scored is not None:  # all at once, and the verdict finds its answers
-            examined.act_many(scored.positions, np.zeros(len(scored), np.int64))
-    policy = judged.policy if examined is None else examined
+    policy = judged.policy.under_judgement(seed, symmetric, progress)
+    if policy is not judged.policy and scored is not None:  # all at once, and the verdict finds its answers
+        policy.act_many(scored.positions, np.zeros(len(scored), np.int64))
     truth, about, measures, walked = None, None, list[Measure](), list[Strategy]()
     if exact and opening_book_of(rules) is not None:  # too many positions to walk; without a book, too many to solve
         truth = _results(policy, rules, seed, max_positions, exact_games, progress)
@@ -291,7 +286,7 @@ def audit(
             for m in matches
         ),
         seconds=round(time.monotonic() - began, 3),
-        answers=None if examined is None else examined.report(rules),
+        answers=policy.answers_report(rules),
     )
 
 
@@ -547,3 +542,23 @@ def save_card(found: Audit, folder: str | os.PathLike[str]) -> tuple[Path, Path]
     save_text(record, found.to_json() + "\n")
     save_text(card, found.to_markdown())
     return card, record
+
+
+def answer_lines(report: Mapping[str, Any]) -> list[str]:
+    """The lines of an `answers_report`, for people."""
+    counts, near = report["counts"], report["near misses"]
+    about = "one of the positions that are images of each other" if report["symmetric"] else "images of each other too"
+    lines = [f"  answers about {report['positions']:,} positions ({about}):"]
+    lines.append(f"    {'':10}{'positions':>10}{'answers':>10}{'unparsed':>10}{'illegal':>10}{'without a move':>16}")
+    for among, found in counts.items():
+        columns = "".join(f"{found[name]:>10,}" for name in ("moves", "answers", "unparsed", "illegal"))
+        lines.append(f"    {among:10}{columns}{found['failures']:>16,}")
+    if near:
+        lines.append(f"    {near:,} wrong answers name a legal move that a lenient reader would take, as")
+        lines += [
+            f"      {one['answer']!r}, read as {one['read as']}, after {one['position'] or 'no moves'}"
+            for one in report["examples"]
+        ]
+    if report["transcript"]:
+        lines.append(f"    every answer: {report['transcript']}")
+    return lines

@@ -57,9 +57,8 @@ READERS: dict[str, str] = {f".{name}": function for name, function in _added("re
 """The functions that read other files, by suffix: (path, game, reading) -> policy, settings."""
 FORMS: dict[str, str] = _added("forms")
 """The functions that make the players named with a form, such as "program:./bot": (text, game, reading) -> policy."""
-AT_AN_ADDRESS = "tictac_env.text_players.text_policy:TextPolicy.at"
-"""Makes a policy from the address of a language model."""
 ADDRESSES = ("http://", "https://")
+"""The beginnings of a language model's address, for which the form "address" stands."""
 ACCEPTED = (
     "a name (random, rule, minimax:4, mcts:1000, perfect:0.1, level:5, ...), an agent's file (.npz), "
     "a Stable-Baselines3 model (.zip), a network (.onnx), "
@@ -283,7 +282,7 @@ def load_player(player: Any, game: str | Game | None = None, reading: Reading | 
             - "kaggle:file.py", "pettingzoo:module:name", "openspiel:module:name" or "program:command": third-party
               players of these forms; also "file.py" alone if its last function has Kaggle's parameters;
             - the address of a language model, "http://localhost:8000/v1#model", which is prompted for moves
-              (`tictac_env.text_players`);
+              (a `TextPolicy`);
             - a policy, a model or a function that `as_policy` accepts; or a `Player`, which is returned.
         game: a game or its name; None for the player's own (`own_game`), or tic-tac-toe.
         reading: options for a player that does not declare them itself.
@@ -317,7 +316,7 @@ def load_player(player: Any, game: str | Game | None = None, reading: Reading | 
         definition = function if inspect.isroutine(function) else type(function)
         text = f"{definition.__module__}:{definition.__qualname__}"
     elif kind == "address":
-        policy = pkgutil.resolve_name(AT_AN_ADDRESS)(text)
+        policy = pkgutil.resolve_name(FORMS["address"])(text, rules, options)
     elif kind == "name":
         policy = _named(text, rules)
     elif kind == "import":

@@ -68,6 +68,20 @@ class Policy(ABC):
     """False if an answer costs too much to ask for it again, as of a language model. Others are asked twice in the
     first positions, to find those that draw their moves without the seed (see `draws_its_moves`)."""
 
+    def under_judgement(self, seed: int, symmetric: bool, progress: bool) -> Policy:
+        """The policy that an audit asks: itself, or a fixed map that asks a dear policy about each position once.
+
+        Args:
+            seed: the seed of the judgement, in [0, 2**63).
+            symmetric: True to ask about one of the positions that are images of each other.
+            progress: show progress bars.
+        """
+        return self
+
+    def answers_report(self, game: Game) -> dict[str, Any] | None:
+        """The counts of its answers since it is `under_judgement`, as JSON can hold them; None if it counts none."""
+        return None
+
     @property
     def one_game_at_a_time(self) -> bool:
         """True if `play_match` must not play games in parallel, as for a person or a player that remembers its game."""

@@ -33,6 +33,7 @@ from tictac_apps.cli.arguments import (
     print_result,
     whole_number,
 )
+from tictac_apps.language_models.text_policy import IN_FLIGHT, MOST_IN_FLIGHT, TextPolicy
 from tictac_env.arena import Ratings, Tournament, prove, round_robin, sampled_openings
 from tictac_env.arena.auditing import RECORD, audit, save_card
 from tictac_env.arena.game_record import games_as_csv
@@ -44,7 +45,6 @@ from tictac_env.observation import OBSERVATION_TYPES
 from tictac_env.policies import game_for
 from tictac_env.policies.loading import AGENT_FILES, FORMS, PLANES_LAST, Player, Reading, load_player, settings_of
 from tictac_env.storage import check_writable, csv_of
-from tictac_env.text_players.text_policy import IN_FLIGHT, MOST_IN_FLIGHT, TextPolicy
 
 TRANSCRIPTS = Path("transcripts")
 """The folder that keeps the answers of language models."""

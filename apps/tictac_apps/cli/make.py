@@ -22,6 +22,7 @@ from tictac_apps.cli.arguments import (
     game_named,
     whole_number,
 )
+from tictac_apps.language_models.harness import BOARDS, BoardHarness
 from tictac_apps.language_models.prompts import check_format, prompt_rows, save_rows
 from tictac_apps.web.export import PAGE, export_page
 from tictac_apps.web.limits import Limits
@@ -31,7 +32,6 @@ from tictac_env.compiled.kernels import CACHE_FOLDER, KEPT, WARNING, unkept
 from tictac_env.games import game_name
 from tictac_env.games.registry import known_names
 from tictac_env.storage import check_writable
-from tictac_env.text_players.harness import BOARDS, BoardHarness
 
 MAX_TRAININGS = 64
 """The most trainings at once that `tictac serve` takes; each is a process."""

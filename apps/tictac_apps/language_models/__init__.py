@@ -1,1 +1,31 @@
-"""Games in text as environments of libraries that train language models: a module for each library."""
+"""Language models as players: positions as text, answers read strictly, transcripts, and exact regret."""
+
+from tictac_apps.language_models.chat import ChatEndpoint, ChatError
+from tictac_apps.language_models.harness import BoardHarness, GameHarness, ParseResult
+from tictac_apps.language_models.session import TextSession, Turn
+from tictac_apps.language_models.text_env import TextEnv
+from tictac_apps.language_models.text_policy import (
+    AnswerCounts,
+    TextPolicy,
+    Transcript,
+    TranscriptSummary,
+    read_transcript,
+    summarize,
+)
+
+__all__ = [
+    "AnswerCounts",
+    "BoardHarness",
+    "ChatEndpoint",
+    "ChatError",
+    "GameHarness",
+    "ParseResult",
+    "TextEnv",
+    "TextPolicy",
+    "TextSession",
+    "Transcript",
+    "TranscriptSummary",
+    "Turn",
+    "read_transcript",
+    "summarize",
+]

@@ -14,6 +14,7 @@ import numpy as np
 from gymnasium.error import DependencyNotInstalled
 
 from tictac_apps.labels import label
+from tictac_apps.language_models.harness import BoardHarness, moves_written
 from tictac_env.arena.suites import all_positions
 from tictac_env.checks import flag, number, positive, whole
 from tictac_env.games import Game, game_name, get_game
@@ -21,7 +22,6 @@ from tictac_env.position import Position, canonical, symmetry_class
 from tictac_env.rng import UNIT, position_seed
 from tictac_env.solver.enumerate import NO_SCORE, TooManyPositions
 from tictac_env.storage import save_text, writing
-from tictac_env.text_players.harness import BoardHarness, moves_written
 
 __all__ = ["prompt_rows", "save_rows"]
 

@@ -4,7 +4,7 @@ import os
 
 import uvicorn
 
-from tictac_apps.language_models.openenv import make_app
+from tictac_apps.language_models.adapters.openenv import make_app
 
 app = make_app(
     os.environ.get("TICTAC_GAME", "TicTacToe-v0"),

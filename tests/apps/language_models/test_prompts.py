@@ -11,12 +11,12 @@ import pytest
 from gymnasium.error import DependencyNotInstalled
 from oracle import Oracle, board_of
 
-from tictac_apps import cli, solve
-from tictac_apps.language_models import prompts
+from tictac_apps import cli
+from tictac_apps.language_models import BoardHarness, prompts
 from tictac_apps.language_models.prompts import prompt_rows, save_rows
+from tictac_env import solve
 from tictac_env.games import KInARow, get_game
 from tictac_env.position import Position
-from tictac_env.text_players import BoardHarness
 
 TTT, C4 = "TicTacToe-v0", "ConnectFour-v0"
 

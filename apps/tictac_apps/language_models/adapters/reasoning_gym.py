@@ -6,12 +6,12 @@ import random
 from dataclasses import dataclass
 from typing import Any
 
+from tictac_apps.language_models.harness import BoardHarness
+from tictac_apps.language_models.session import TextSession
 from tictac_env.checks import flag, positive, whole
 from tictac_env.games import game_name, get_game
 from tictac_env.lazy import needing
 from tictac_env.position import symmetry_class
-from tictac_env.text_players.harness import BoardHarness
-from tictac_env.text_players.session import TextSession
 
 with needing("reasoning-gym is missing", package="reasoning-gym>=0.1.25"):
     from reasoning_gym.factory import ProceduralDataset, register_dataset

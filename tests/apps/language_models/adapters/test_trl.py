@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from gymnasium.error import ResetNeeded
 
-from tictac_apps.language_models.trl import BoardGameTools
-from tictac_env.text_players import TextSession
+from tictac_apps.language_models import TextSession
+from tictac_apps.language_models.adapters.trl import BoardGameTools
 
 
 def game(env: BoardGameTools, seed: int, cut: int = 9) -> tuple[list[str], float]:

@@ -9,8 +9,8 @@ import pytest
 
 library = pytest.importorskip("skyrl_gym")
 
-import tictac_apps.language_models.skyrl  # noqa: E402, F401  # registers "tictac"
-from tictac_env.text_players import TextSession  # noqa: E402
+import tictac_apps.language_models.adapters.skyrl  # noqa: E402, F401  # registers "tictac"
+from tictac_apps.language_models import TextSession  # noqa: E402
 
 
 def answers(seed: int) -> list[str]:

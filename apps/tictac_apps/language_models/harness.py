@@ -51,7 +51,7 @@ class ParseResult:
         thoughts: the text before the move, None if there is none.
 
     Example:
-        >>> from tictac_env.text_players import BoardHarness
+        >>> from tictac_apps.language_models import BoardHarness
         >>> BoardHarness().parse_response("Move: 3", ["3", "6"]).legal_action
         '3'
     """
@@ -67,7 +67,7 @@ class GameHarness(Protocol):
 
     Example:
         >>> from tictac_env import Position
-        >>> from tictac_env.text_players import BoardHarness
+        >>> from tictac_apps.language_models import BoardHarness
         >>> class Terse(BoardHarness):
         ...     def make_prompt(self, observation, move_history, previous_response=None, previous_action=None):
         ...         return f"Moves: {''.join(move_history)}. Yours?"

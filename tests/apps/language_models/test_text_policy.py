@@ -11,13 +11,7 @@ import numpy as np
 import pytest
 from chat_server import drawn, first_legal, legal_in
 
-from tictac_env import check_policy, play_match, round_robin, verdict
-from tictac_env.policies import load_player, make_policy
-from tictac_env.position import IllegalMove, Position
-from tictac_env.position_batch import PositionBatch
-from tictac_env.rng import mix
-from tictac_env.solver import move_regret
-from tictac_env.text_players import (
+from tictac_apps.language_models import (
     AnswerCounts,
     BoardHarness,
     ChatError,
@@ -27,6 +21,12 @@ from tictac_env.text_players import (
     read_transcript,
     summarize,
 )
+from tictac_env import check_policy, play_match, round_robin, verdict
+from tictac_env.policies import load_player, make_policy
+from tictac_env.position import IllegalMove, Position
+from tictac_env.position_batch import PositionBatch
+from tictac_env.rng import mix
+from tictac_env.solver import move_regret
 
 TTT, C4 = "TicTacToe-v0", "ConnectFour-v0"
 
@@ -112,7 +112,8 @@ def test_a_copy_is_the_player_itself_and_many_threads_ask_within_bounds() -> Non
     for wrong in (0, 1025):
         with pytest.raises(ValueError, match="in_flight"):
             TextPolicy(first_legal, in_flight=wrong)
-    assert TextPolicy.at("http://localhost:9/v1").in_flight == 64 and TextPolicy.at("http://localhost:9/v1").forfeits
+    policy = load_player("http://localhost:9/v1", "TicTacToe-v0").policy
+    assert isinstance(policy, TextPolicy) and policy.in_flight == 64 and policy.forfeits
 
 
 def test_only_answers_of_the_same_player_prompt_and_seed_are_known(tmp_path: Path) -> None:
@@ -212,7 +213,7 @@ def test_a_line_that_was_cut_off_is_removed_before_the_next_answer(cut: str, tmp
 
 def test_a_player_of_a_users_own_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "my_text_bot.py").write_text(
-        "from tictac_env.text_players import TextPolicy\n"
+        "from tictac_apps.language_models import TextPolicy\n"
         "def answer(prompt):\n    return prompt.rpartition('legal moves: ')[2].split()[0]\n"
         "player = TextPolicy(answer)\n"
     )

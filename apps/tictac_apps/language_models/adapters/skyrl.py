@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from tictac_apps.language_models.session import TextSession
 from tictac_env.checks import positive
 from tictac_env.lazy import needing
-from tictac_env.text_players.session import TextSession
 
 with needing("skyrl-gym is missing", package="skyrl-gym>=0.4"):
     import skyrl_gym

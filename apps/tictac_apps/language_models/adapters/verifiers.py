@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from contextlib import AsyncExitStack
 from typing import Any
 
+from tictac_apps.language_models.session import OPPONENT, TextSession
 from tictac_env.lazy import needing
-from tictac_env.text_players.session import OPPONENT, TextSession
 
 with needing("verifiers is missing", package="verifiers>=0.4,<0.5"):
     import verifiers.v1 as vf

@@ -1,4 +1,7 @@
-"""MCP: a server of games for a model that plays by tools; `python -m tictac_apps.language_models.mcp` runs it."""
+"""MCP: a server of games for a model that plays by tools.
+
+`python -m tictac_apps.language_models.adapters.mcp` runs it.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,11 @@ from typing import Any, Literal
 
 from gymnasium.error import Error
 
+from tictac_apps.language_models.harness import BoardHarness
+from tictac_apps.language_models.session import OPPONENT, TextSession
 from tictac_env.checks import flag
 from tictac_env.games import get_game
 from tictac_env.lazy import needing
-from tictac_env.text_players.harness import BoardHarness
-from tictac_env.text_players.session import OPPONENT, TextSession
 
 with needing("mcp 2 is missing", "llm"):
     from mcp.server.mcpserver import MCPServer
@@ -186,7 +189,7 @@ def make_server(game: Any = "TicTacToe-v0", opponent: Any = OPPONENT, **options:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Serves on stdin and stdout, until the client ends."""
-    parser = argparse.ArgumentParser(prog="python -m tictac_apps.language_models.mcp", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tictac_apps.language_models.adapters.mcp", description=__doc__)
     parser.add_argument("--game", default="TicTacToe-v0", metavar="GAME", help="the game (%(default)s)")
     parser.add_argument("--opponent", default=OPPONENT, metavar="PLAYER", help="the opponent (%(default)s)")
     parser.add_argument("--hints", action="store_true", help="say what every move is worth with perfect play")

@@ -28,7 +28,7 @@ class ChatError(ConnectionError):
     """A server of a language model could not be reached, or did not answer as it should; the message names it.
 
     Example:
-        >>> from tictac_env.text_players import ChatEndpoint, ChatError
+        >>> from tictac_apps.language_models import ChatEndpoint, ChatError
         >>> try:
         ...     ChatEndpoint("http://localhost:1/v1", timeout=1)("Your move?")
         ... except ChatError as error:
@@ -56,7 +56,7 @@ class ChatEndpoint:
         ValueError: an argument is out of its range.
 
     Example:
-        >>> from tictac_env.text_players import ChatEndpoint
+        >>> from tictac_apps.language_models import ChatEndpoint
         >>> endpoint = ChatEndpoint("http://localhost:8000/v1", model="any", max_tokens=64)
         >>> endpoint.url
         'http://localhost:8000/v1/chat/completions'

@@ -15,10 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tictac_env  # noqa: F401  # registers the environments
+from tictac_apps.language_models import BoardHarness, TextSession, Turn
 from tictac_env.games import GAMES, get_game
 from tictac_env.position import Position
 from tictac_env.solver import move_regret, solve
-from tictac_env.text_players import BoardHarness, TextSession, Turn
 
 TTT, C4 = "TicTacToe-v0", "ConnectFour-v0"
 

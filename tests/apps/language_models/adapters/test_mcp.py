@@ -15,7 +15,7 @@ pytest.importorskip("mcp_types")  # there is none before mcp 2
 
 from mcp import Client, StdioServerParameters, stdio_client
 
-from tictac_apps.language_models.mcp import make_server
+from tictac_apps.language_models.adapters.mcp import make_server
 
 VALUES = {"wins": 1, "draws": 0, "loses": -1}
 RESULTS = {"You won.": 1, "The game is drawn.": 0, "You lost.": -1}
@@ -125,7 +125,7 @@ def test_wrong_arguments_are_refused_before_the_server_begins(wrong: dict[str, A
 
 
 def test_the_program_serves_on_stdin_and_stdout() -> None:
-    words = ["-m", "tictac_apps.language_models.mcp", "--game", "ConnectFour-v0", "--opponent", "rule"]
+    words = ["-m", "tictac_apps.language_models.adapters.mcp", "--game", "ConnectFour-v0", "--opponent", "rule"]
 
     server = StdioServerParameters(command=sys.executable, args=words, env=dict(os.environ))
 

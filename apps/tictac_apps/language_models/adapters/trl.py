@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tictac_env.text_players.harness import BoardHarness
-from tictac_env.text_players.session import TextSession
+from tictac_apps.language_models.harness import BoardHarness
+from tictac_apps.language_models.session import TextSession
 
 __all__ = ["BoardGameTools"]
 

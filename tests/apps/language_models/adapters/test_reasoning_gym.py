@@ -8,7 +8,7 @@ import pytest
 
 library = pytest.importorskip("reasoning_gym")
 
-from tictac_apps.language_models.reasoning_gym import BestMoveConfig, BestMoveDataset  # noqa: E402
+from tictac_apps.language_models.adapters.reasoning_gym import BestMoveConfig, BestMoveDataset  # noqa: E402
 from tictac_env.position import Position  # noqa: E402
 from tictac_env.solver import move_regret, solve  # noqa: E402
 

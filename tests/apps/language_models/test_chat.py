@@ -10,8 +10,8 @@ import pytest
 from chat_server import Stub, completion, serving
 
 from tictac_apps import cli
+from tictac_apps.language_models import ChatEndpoint, ChatError, TextPolicy
 from tictac_env.position import Position
-from tictac_env.text_players import ChatEndpoint, ChatError, TextPolicy
 
 
 @pytest.fixture

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from conftest import breadth
 
+from tictac_apps.language_models import TextSession
 from tictac_env.position import Position
 from tictac_env.solver import solve
-from tictac_env.text_players import TextSession
 
 TTT, C4 = "TicTacToe-v0", "ConnectFour-v0"
 Scores = dict[int, int]
@@ -101,7 +101,7 @@ def of_session(settings: dict[str, Any]) -> Play:
 
 
 def of_trl(settings: dict[str, Any]) -> Play:
-    env = importlib.import_module("tictac_apps.language_models.trl").BoardGameTools(**settings)
+    env = importlib.import_module("tictac_apps.language_models.adapters.trl").BoardGameTools(**settings)
 
     def play(seed: int, answers: Answers) -> float:
         env.reset(seed)
@@ -114,7 +114,7 @@ def of_trl(settings: dict[str, Any]) -> Play:
 
 def of_skyrl(settings: dict[str, Any]) -> Play:
     library = pytest.importorskip("skyrl_gym")
-    importlib.import_module("tictac_apps.language_models.skyrl")
+    importlib.import_module("tictac_apps.language_models.adapters.skyrl")
 
     def play(seed: int, answers: Answers) -> float:
         env = library.make("tictac", env_config=settings, extras={"extra_info": {"seed": seed}})
@@ -126,7 +126,7 @@ def of_skyrl(settings: dict[str, Any]) -> Play:
 
 def of_openenv(settings: dict[str, Any]) -> Play:
     pytest.importorskip("openenv.core")
-    library: Any = importlib.import_module("tictac_apps.language_models.openenv")
+    library: Any = importlib.import_module("tictac_apps.language_models.adapters.openenv")
     env = library.BoardGameEnvironment(**settings)
 
     def play(seed: int, answers: Answers) -> float:

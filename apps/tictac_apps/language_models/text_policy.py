@@ -16,16 +16,17 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from tictac_apps.language_models.chat import ChatEndpoint
+from tictac_apps.language_models.harness import BoardHarness, GameHarness, moves_written
 from tictac_env.checks import one_of, positive, whole
-from tictac_env.games import describe_game, game_of, shown
+from tictac_env.games import Game, describe_game, game_of, shown
 from tictac_env.policies.adapters import takes_seed
+from tictac_env.policies.loading import Reading
 from tictac_env.policies.policy import Policy, illegal_choice
 from tictac_env.position import IllegalMove, Position
 from tictac_env.position_batch import PositionBatch
 from tictac_env.rng import mix
 from tictac_env.storage import read_json
-from tictac_env.text_players.chat import ChatEndpoint
-from tictac_env.text_players.harness import BoardHarness, GameHarness, moves_written
 
 ON_FAILURE = ("raise", "random", "forfeit")
 IN_FLIGHT = 64
@@ -47,7 +48,7 @@ class AnswerCounts:
         failures: moves still missing after the last answer that was allowed.
 
     Example:
-        >>> from tictac_env.text_players import AnswerCounts
+        >>> from tictac_apps.language_models import AnswerCounts
         >>> print(AnswerCounts(moves=10, answers=12, unparsed=1, illegal=1))
         10 moves, 12 answers, 1 unparsed, 1 illegal, 0 failures
     """
@@ -136,14 +137,11 @@ class TextPolicy(Policy):
         self._seeded = takes_seed(complete)
         self._known: dict[tuple[str, int], str] = {}
 
-    @classmethod
-    def at(cls, address: str) -> TextPolicy:
-        """The language model at an address, "URL" or "URL#MODEL"; see `ChatEndpoint`.
+    def under_judgement(self, seed: int, symmetric: bool, progress: bool) -> Policy:
+        """An `Examined`, which asks about each position once."""
+        from tictac_apps.language_models.judging import Examined  # which imports this module
 
-        Raises:
-            ValueError: it is no such address.
-        """
-        return cls(ChatEndpoint.from_address(address), on_failure="forfeit", in_flight=IN_FLIGHT)
+        return Examined(self, seed, symmetric, progress)
 
     def resume(self, transcript: str | os.PathLike[str]) -> Self:
         """Adds the answers to a transcript, and asks nothing again that was answered there: the same prompt, seed and
@@ -316,7 +314,7 @@ class Transcript:
         path: the file; answers are added to one that exists.
 
     Example:
-        >>> from tictac_env.text_players import TextPolicy, Transcript
+        >>> from tictac_apps.language_models import TextPolicy, Transcript
         >>> player = TextPolicy(lambda prompt: "Move: 3", transcript=Transcript("answers.jsonl"))
     """
 
@@ -345,7 +343,7 @@ def read_transcript(path: str | os.PathLike[str]) -> list[Entry]:
 
     Example:
         >>> import tempfile
-        >>> from tictac_env.text_players import TextPolicy, read_transcript
+        >>> from tictac_apps.language_models import TextPolicy, read_transcript
         >>> path = tempfile.mkdtemp() + "/answers.jsonl"
         >>> player = TextPolicy(lambda prompt: "Move: 3", transcript=path)
         >>> _ = player.act(Position.from_moves("TicTacToe-v0", "1524"), seed=0)
@@ -381,7 +379,7 @@ class TranscriptSummary:
     Example:
         >>> import tempfile
         >>> from tictac_env import Position
-        >>> from tictac_env.text_players import TextPolicy, summarize
+        >>> from tictac_apps.language_models import TextPolicy, summarize
         >>> path = tempfile.mkdtemp() + "/answers.jsonl"
         >>> player = TextPolicy(lambda prompt: "Move: 3", transcript=path)
         >>> _ = player.act(Position.from_moves("TicTacToe-v0", "1524"), seed=0)
@@ -420,7 +418,7 @@ def summarize(entries: Iterable[Entry] | str | os.PathLike[str]) -> list[Transcr
 
     Example:
         >>> import tempfile
-        >>> from tictac_env.text_players import TextPolicy, summarize
+        >>> from tictac_apps.language_models import TextPolicy, summarize
         >>> path = tempfile.mkdtemp() + "/answers.jsonl"
         >>> player = TextPolicy(lambda prompt: "Move: 6", transcript=path)  # does not see its win
         >>> _ = player.act(Position.from_moves("TicTacToe-v0", "1524"), seed=0)
@@ -474,3 +472,12 @@ def _in_threads(function: Callable[[int], list[Entry]], jobs: int, threads: int)
             yield number, found
     finally:
         over.set()
+
+
+def at_address(address: str, game: Game, reading: Reading) -> TextPolicy:
+    """The language model at an address, "URL" or "URL#MODEL"; see `ChatEndpoint`.
+
+    Raises:
+        ValueError: it is no such address.
+    """
+    return TextPolicy(ChatEndpoint.from_address(address), on_failure="forfeit", in_flight=IN_FLIGHT)

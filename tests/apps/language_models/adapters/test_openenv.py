@@ -13,13 +13,13 @@ from gymnasium.error import ResetNeeded
 
 pytest.importorskip("openenv.core")
 
-from tictac_apps.language_models.openenv import (
+from tictac_apps.language_models import TextSession
+from tictac_apps.language_models.adapters.openenv import (
     BoardGameAction,
     BoardGameClient,
     BoardGameEnvironment,
     make_app,
 )
-from tictac_env.text_players import TextSession
 
 pytestmark = pytest.mark.filterwarnings("default")  # of its dependencies
 
@@ -102,7 +102,7 @@ def test_clients_play_on_the_server_each_a_game_of_its_own(monkeypatch: pytest.M
 def test_the_manifest_is_valid() -> None:
     yaml = pytest.importorskip("yaml")
     validation = pytest.importorskip("openenv.validation")
-    package = Path(__file__).parents[3] / "examples" / "openenv_tictac"
+    package = Path(__file__).parents[4] / "examples" / "openenv_tictac"
     manifest = yaml.safe_load((package / "openenv.yaml").read_text())
     assert manifest["validation"]["reward"]["range"] == [0, 1]
     report = validation.run_validation(package, max_level=validation.Level.STATIC, skip_build=True)

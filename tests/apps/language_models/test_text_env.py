@@ -7,7 +7,8 @@ import pytest
 from gymnasium.error import ResetNeeded
 
 import tictac_env  # noqa: F401  # registers the environments
-from tictac_env.wrappers import RegretInfo, TextEnv
+from tictac_apps.language_models import TextEnv
+from tictac_env.wrappers import RegretInfo
 
 TTT, C4 = "TicTacToe-v0", "ConnectFour-v0"
 

@@ -8,8 +8,8 @@ from uuid import uuid4
 
 from gymnasium.error import ResetNeeded
 
+from tictac_apps.language_models.session import TextSession, Turn
 from tictac_env.lazy import needing
-from tictac_env.text_players.session import TextSession, Turn
 
 with needing("openenv is missing", package="openenv>=0.10"):
     from openenv.core.client_types import StepResult

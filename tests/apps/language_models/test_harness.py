@@ -8,11 +8,10 @@ from conftest import HEX, playouts
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tictac_apps.language_models import BoardHarness, ParseResult, TextEnv, TextSession
+from tictac_apps.language_models.harness import as_position, moves_written, rules_text
 from tictac_env.games import Game, get_game
 from tictac_env.position import Position
-from tictac_env.text_players import BoardHarness, ParseResult, TextSession
-from tictac_env.text_players.harness import as_position, moves_written, rules_text
-from tictac_env.wrappers import TextEnv
 
 TTT, C4 = "TicTacToe-v0", "ConnectFour-v0"
 LEGAL = ["1", "2", "9"]

@@ -12,13 +12,13 @@ from typing import Any
 
 from gymnasium.error import ResetNeeded
 
+from tictac_apps.language_models.harness import BoardHarness, GameHarness, moves_written
 from tictac_env.checks import flag, one_of, whole
 from tictac_env.envs.single import BoardEnv
 from tictac_env.games import Game, get_game, shown
 from tictac_env.policies.policy import Policy
 from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
-from tictac_env.text_players.harness import BoardHarness, GameHarness, moves_written
 
 REWARDS = ("outcome", "regret", "both")
 OPPONENT = "perfect:0.5"
@@ -106,7 +106,7 @@ class Turn:
         played: the position and the action that the answer was judged by, for `regret`; None if it was not judged.
 
     Example:
-        >>> from tictac_env.text_players import TextSession
+        >>> from tictac_apps.language_models import TextSession
         >>> turn = TextSession("TicTacToe-v0").reset(seed=0, position="1524")
         >>> turn.seat, turn.done, turn.values()
         (0, False, {'3': 1, '6': 0, '7': -1, '8': -1, '9': -1})

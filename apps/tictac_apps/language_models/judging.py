@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from tictac_apps.language_models.harness import lenient_move
+from tictac_apps.language_models.text_policy import AnswerCounts, Entry, TextPolicy
 from tictac_env.arena.suites import PHASES, phases
 from tictac_env.games import Game
 from tictac_env.policies.policy import Policy
@@ -17,8 +18,6 @@ from tictac_env.position import Position, Symmetry, canonical, symmetries
 from tictac_env.position_batch import PositionBatch
 from tictac_env.progress import progress_bar
 from tictac_env.rng import position_seed
-from tictac_env.text_players.harness import lenient_move
-from tictac_env.text_players.text_policy import AnswerCounts, Entry, TextPolicy
 
 EXAMPLES = 3
 """Near misses that a record shows."""
@@ -77,7 +76,7 @@ class Examined(Policy):
                 actions.append(symmetry.actions.index(action))
         return np.array(actions, np.int64)
 
-    def report(self, game: Game) -> dict[str, Any]:
+    def answers_report(self, game: Game) -> dict[str, Any]:
         """The counts of its answers, as JSON can hold them: the attribute `answers` of an `Audit`."""
         asked = [Position(game, *key) for key in self._entries]
         phase_of = phases(game, np.array([position.ply for position in asked], np.int64)).tolist()
@@ -116,23 +115,3 @@ class Examined(Policy):
                 update(done, "")
         # In the order of the positions, not in that in which the answers came.
         self._entries |= {key: self._entries.pop(key) for key in new}
-
-
-def answer_lines(report: Mapping[str, Any]) -> list[str]:
-    """The lines of a `report`, for people."""
-    counts, near = report["counts"], report["near misses"]
-    about = "one of the positions that are images of each other" if report["symmetric"] else "images of each other too"
-    lines = [f"  answers about {report['positions']:,} positions ({about}):"]
-    lines.append(f"    {'':10}{'positions':>10}{'answers':>10}{'unparsed':>10}{'illegal':>10}{'without a move':>16}")
-    for among, found in counts.items():
-        columns = "".join(f"{found[name]:>10,}" for name in ("moves", "answers", "unparsed", "illegal"))
-        lines.append(f"    {among:10}{columns}{found['failures']:>16,}")
-    if near:
-        lines.append(f"    {near:,} wrong answers name a legal move that a lenient reader would take, as")
-        lines += [
-            f"      {one['answer']!r}, read as {one['read as']}, after {one['position'] or 'no moves'}"
-            for one in report["examples"]
-        ]
-    if report["transcript"]:
-        lines.append(f"    every answer: {report['transcript']}")
-    return lines

@@ -17,9 +17,12 @@ import pytest
 from chat_server import Stub, drawn, first_legal, legal_in, serving
 
 from tictac_apps import cli
+from tictac_apps.language_models import TextPolicy, read_transcript
+from tictac_apps.language_models.harness import lenient_move
+from tictac_apps.language_models.judging import Examined
 from tictac_env import audit, verdict
 from tictac_env.arena import Audit, ScoredPosition, Suite, move_accuracy
-from tictac_env.arena.auditing import lost_game
+from tictac_env.arena.auditing import answer_lines, lost_game
 from tictac_env.arena.results import seat_result
 from tictac_env.games import get_game
 from tictac_env.policies import Policy, load_player, make_policy
@@ -27,9 +30,6 @@ from tictac_env.position import IllegalMove, Position, canonical
 from tictac_env.position_batch import PositionBatch
 from tictac_env.rng import position_seed
 from tictac_env.solver import move_regret, solve
-from tictac_env.text_players import TextPolicy, read_transcript
-from tictac_env.text_players.harness import lenient_move
-from tictac_env.text_players.judging import Examined, answer_lines
 
 TTT, C4 = "TicTacToe-v0", "ConnectFour-v0"
 CLASSES, POSITIONS = 627, 4520
@@ -167,7 +167,7 @@ def test_a_report_shows_three_near_misses_and_the_ends_of_their_answers() -> Non
     assert player.counts.moves == 5
     assert judged.act_many(PositionBatch.of(positions[::-1]), np.ones(5, np.int64)).tolist() == [-1] * 5
     assert player.counts.moves == 5, "it was asked again"
-    report = judged.report(get_game(TTT))
+    report = judged.answers_report(get_game(TTT))
     tail = f"{'x' * 80} **Move: 9**"[-60:]
     assert (report["positions"], report["near misses"], report["transcript"]) == (5, 5, None)
     assert report["examples"][0] == {"position": "", "answer": tail, "read as": "9"} and len(report["examples"]) == 3
