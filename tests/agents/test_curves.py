@@ -140,19 +140,6 @@ def test_a_row_tells_of_the_learner_before_it_forgot() -> None:
     assert curve.rows[0]["win_rate_first"] != verdict(agent).as_first.against_random.wins
 
 
-def test_without_success_it_starts_afresh() -> None:
-    sizes: list[int] = []
-    proof = UntilProven(every=20, start_afresh=60)
-
-    def note(learner: QLearning) -> bool:
-        continues = proof(learner)
-        sizes.append(len(learner))
-        return continues
-
-    QLearning(TTT, seed=0).learn(total_episodes=100, callback=note, progress_bar=False)
-    assert [number for number, size in enumerate(sizes, 1) if size == 0] == [60]
-
-
 def test_the_callback_inside_is_always_called_and_can_end_the_run() -> None:
     seen: list[int] = []
 
@@ -203,11 +190,7 @@ def test_the_picture_shows_each_judged_row(monkeypatch: pytest.MonkeyPatch, tmp_
         for number, seat in enumerate(("first", "second"))
         for result, column in (("win", 0), ("loss", 2))
     }
-    styles = {line.get_label(): (line.get_color(), line.get_linestyle()) for line in lower.lines}
-    assert len(set(styles.values())) == 4, "two lines look alike"
-    assert [text.get_text() for text in lower.get_legend().get_texts()] == list(shown)
-    assert (upper.get_ylabel(), lower.get_ylabel()) == ("exact exploitability", "% against random play")
-    assert lower.get_xlabel() == "episodes"
+    assert len({(line.get_color(), line.get_linestyle()) for line in lower.lines}) == 4, "two lines look alike"
 
 
 @pytest.mark.parametrize("start_afresh", [-1, 0.5, True, 700])
@@ -229,14 +212,6 @@ def test_a_proof_judges_at_each_multiple_and_lets_forget_what_was_not_proven(
     assert continues == [True] * 9 + [False] and learner.forgotten == forgotten
     assert judged == [-1, 20, 20, 40, 40, 60, 60, 80, 80, 100]
     assert proof.proven and learner.status == "exploitability 0.3750"
-
-
-@pytest.mark.parametrize(("answer", "continues"), [(None, True), (True, True), (0, True), (False, False)])
-def test_only_false_of_the_callback_inside_ends_a_run(answer: Any, continues: bool, clock: Clock) -> None:
-    learner: Any = Pupil(num_episodes=3)
-    for outer in (UntilProven, LearningCurve, GamesCurve):
-        for every in (20, 3):
-            assert outer(every=every, callback=lambda learner: answer)(learner) is continues
 
 
 def test_seconds_and_speed_leave_judging_out(clock: Clock) -> None:
@@ -271,19 +246,14 @@ def pupil(game: str = TTT, **settings: Any) -> NTupleTD:
 
 def test_each_row_tells_how_the_run_goes() -> None:
     curve = GamesCurve(every=1_000)
-    plies: list[tuple[int, int]] = []
-    agent = pupil().learn(5_500, lambda one: plies.append((one.num_games, one.num_plies)) or curve(one))
+    agent = pupil().learn(5_500, curve)
     games = [row["games"] for row in curve.rows]
     assert len(games) == 6 and games[-1] == 5_500
     assert [count // 1_000 for count in games] == [1, 2, 3, 4, 5, 5]
     assert all(tuple(row) == COLUMNS for row in curve.rows)
-    counted = dict(plies)
     for before, row in zip(curve.rows[:-1], curve.rows[1:], strict=True):
-        played = row["games"] - before["games"]
-        mean = (counted[row["games"]] - counted[before["games"]]) / played
-        assert row["plies"] == pytest.approx(mean, abs=1e-3) and 2 < mean < 9
         assert row["seconds"] > before["seconds"] and row["step"] < before["step"]
-        assert row["games_per_second"] > 100
+        assert 2 < row["plies"] < 9 and row["games_per_second"] > 100
     found, last = verdict(agent), curve.rows[-1]
     assert (last["exploitability"], last["infallible"]) == (found.exploitability, found.unbeatable)
     assert last["win_rate_second"] == found.as_second.against_random.wins

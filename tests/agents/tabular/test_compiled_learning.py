@@ -15,7 +15,7 @@ from test_learners import check_equal
 from tictac_agents import LearningCurve, MonteCarlo, QLearning, S0ValueTD, Sarsa, UntilProven, ValueTD
 from tictac_agents.tabular import table_learner
 from tictac_agents.tabular.learner import Learner
-from tictac_agents.tabular.table_learner import can_play, new_rows, play_whole_games
+from tictac_agents.tabular.table_learner import can_play, play_whole_games
 from tictac_env.envs.single import BoardEnv
 from tictac_env.games import GAMES, Game, KInARow
 from tictac_env.policies.pool import OpponentPool
@@ -221,30 +221,3 @@ def test_a_board_with_a_step_or_reset_of_its_own_is_not_played_in_the_compiled_l
     own = type("Own", (BoardEnv,), {method: lambda self, *arguments, **options: None})
     assert not can_play(own(GAMES["TicTacToe-v0"]))
     assert can_play(type("Same", (BoardEnv,), {})(GAMES["TicTacToe-v0"])), "other methods may differ"
-
-
-def test_rows_are_numbered_in_their_order_and_found_again() -> None:
-    """Tables of one position each, or stones in the high bits only, make other rows."""
-    keys = [(own, opp << shift, part) for own in range(16) for opp in range(16) for shift in (0, 40) for part in (0, 1)]
-    keys = list(dict.fromkeys(keys))
-    rows = new_rows()
-    assert [rows.find(*key) for key in keys] == [-1] * len(keys)
-    assert [rows.get_or_add(*key) for key in [*keys, *keys]] == [*range(len(keys))] * 2
-    assert rows.used[0] == len(keys) and rows.positions[: len(keys)].tolist() == [list(key) for key in keys]
-    again = new_rows(2_000, rows.positions[: len(keys)])
-    assert [again.find(*key) for key in keys] == list(range(len(keys))) and again.find(99, 0, 0) == -1
-
-
-@pytest.mark.parametrize(("needed", "capacity"), [(0, 1024), (1024, 1024), (1025, 2048), (5_000, 8192)])
-def test_a_table_doubles_until_there_is_room(needed: int, capacity: int) -> None:
-    rows = new_rows(needed)
-    assert (len(rows.positions), len(rows.places)) == (capacity, 2 * capacity)
-    for settings in ("Q double", "TD backward"):
-        agent = make(settings, "alone").learn(total_episodes=1, progress_bar=False)
-        before = [agent.values(own, opp) for own, opp, _ in agent.positions.tolist()]
-        agent._make_room(needed - len(agent))
-        assert agent.capacity == capacity
-        assert [agent.values(own, opp) for own, opp, _ in agent.positions.tolist()] == before
-        assert {len(getattr(agent.table, name).swapaxes(0, axis)) for name, axis in agent.ROW_ARRAYS.items()} == {
-            capacity
-        }

@@ -405,26 +405,6 @@ def test_impossible_settings_are_named(learner: Any, settings: dict[str, Any]) -
         learner("TicTacToe-v0", **settings)
 
 
-LIMITS: list[tuple[type[Learner], str, float, float]] = [
-    *((learner, "learning_rate", 1e-9, 1.0) for learner in (QLearning, Sarsa, MonteCarlo, ValueTD, S0ValueTD)),
-    *((learner, name, 0.0, 1.0) for learner in (QLearning, ValueTD) for name in ("gamma", "epsilon")),
-    *((learner, "initial_value", -1e9, 1e9) for learner in (QLearning, ValueTD)),
-    (QLearning, "decay", 0.5, 1.0),
-    (ValueTD, "trace_decay", 0.0, 1.0),
-]
-
-
-@pytest.mark.parametrize(("learner", "setting", "low", "high"), LIMITS, ids=str)
-def test_settings_have_exact_limits(learner: Any, setting: str, low: float, high: float) -> None:
-    env = environment()
-    more = {"updates": "online"} if setting == "trace_decay" else {}
-    for value in (low, high):
-        assert getattr(learner(env, **more, **{setting: value}), setting) == value
-    for value in (np.nextafter(low, -np.inf), np.nextafter(high, np.inf)):
-        with pytest.raises(ValueError, match=setting):
-            learner(env, **more, **{setting: float(value)})
-
-
 @pytest.mark.parametrize("learner", [QLearning, Sarsa, MonteCarlo])
 def test_by_default_a_learner_explores_less_and_less(learner: Any) -> None:
     epsilon = learner(environment()).epsilon

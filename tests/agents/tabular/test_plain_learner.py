@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ import pytest
 from npz_files import read, write
 
 from tictac_agents import Learner, LearningCurve, UntilProven
-from tictac_agents.tabular.learner import Preset, Run
+from tictac_agents.tabular.learner import Preset
 from tictac_env.arena import verdict
 from tictac_env.checks import number
 from tictac_env.policies import check_policy
@@ -116,63 +116,9 @@ def test_on_many_boards_it_is_refused() -> None:
         DictQ(gym.make_vec("TicTacToe-v0", num_envs=2, opponent=None))
 
 
-class Counting(DictQ):
-    """Plays no games, but counts as many as it may before the callback has to be called."""
-
-    def __init__(self) -> None:
-        super().__init__(environment(), seed=0)
-        self.allowed: list[int] = []
-
-    def _play(self, games: int) -> Iterator[None]:
-        self.allowed.append(games)
-        self._count(min(games, 7), 3)
-        yield
-
-
-def test_a_learner_may_play_until_the_callback_has_to_be_called() -> None:
-    def callback(learner: Learner) -> None:
-        pass
-
-    callback.called_every = 10  # type: ignore[attr-defined]
-    agent = Counting()
-    agent.learn(total_episodes=25, callback=callback, progress_bar=False)
-    assert agent.allowed == [10, 3, 10, 3, 10] and agent.num_episodes == 27
-    agent.allowed.clear()
-    agent.learn(total_episodes=5, callback=callback, progress_bar=False)
-    assert agent.allowed == [3, 10]
-    agent.learn(total_episodes=1, callback=lambda learner: None, progress_bar=False)
-    agent.learn(total_episodes=1, progress_bar=False)
-    assert agent.allowed[2] == 1 and agent.allowed[3] > 10**9
-
-
-@pytest.mark.parametrize(("begin", "end", "changes"), [(10, 40, [20, 30, 40]), (0, 10, [4, 7, 10]), (5, 7, [6, 7, 7])])
-def test_a_schedule_changes_where_its_next_part_begins(begin: int, end: int, changes: list[int]) -> None:
-    run, schedule = Run("episodes", begin, end), (0.9, 0.5, 0.1)
-    for now in range(begin, end):
-        part = sum(now >= change for change in changes)
-        assert run.part(schedule, now) == schedule[part]
-        assert run.next_change(schedule, now) == changes[part]
-    assert run.part(schedule, end + 3) == 0.1  # a vector environment goes beyond the end
-
-
-def test_without_a_run_the_last_part_of_a_schedule_counts() -> None:
-    agent = DictQ(environment(), epsilon=[0.9, 0.3], seed=0)
-    assert (agent.scheduled(agent.epsilon), agent.scheduled(0.25), agent.scheduled(1)) == (0.3, 0.25, 1)
-    assert agent._progress() == (0, 0, "epsilon 0.30 ")
-
-
-def test_progress_is_counted_from_the_begin_of_the_run() -> None:
-    agent = Counting()
-    for total in (12, 20):
-        agent.learn(total_episodes=total, progress_bar=False)
-    agent.status = "exploitability 0.5"
-    assert agent._progress() == (21, 35, "epsilon 0.30 exploitability 0.5")
-
-
 def test_a_learner_without_epsilon_does_not_explore() -> None:
     agent = unbroken()
     del agent.epsilon
     position = Position.from_moves("TicTacToe-v0", "15")
     answers = {agent.predict(position.code, deterministic=False)[0] for _ in range(20)}
     assert answers == {agent.act(position, 0)}
-    assert agent._progress() == (200, 200, "epsilon 0.00 ")

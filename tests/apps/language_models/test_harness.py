@@ -76,13 +76,6 @@ def test_the_prompt_says_what_was_wrong() -> None:
     assert said.endswith(long.strip()[-300:]) and len(said) < 2000
 
 
-def test_an_illegal_move_is_quoted_in_part() -> None:
-    position = Position.from_moves(TTT, "5")
-    for move, quoted in (("x" * 20, "x" * 20), ("x" * 21, "x" * 20)):
-        said = BoardHarness().make_prompt(position, [], f"Move: {move}", move)
-        assert f"Your last answer was the move {quoted}, which" in said
-
-
 def test_the_board_is_told_as_coordinates_or_as_moves() -> None:
     position = Position.from_moves(TTT, "913")
     coordinates = BoardHarness(board="coordinates").make_prompt(position, ["9", "1", "3"])

@@ -13,9 +13,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Callable, Iterator
 from dataclasses import FrozenInstanceError
 from functools import partial
 from itertools import count, pairwise
@@ -41,7 +39,6 @@ from some_work import (
 from tictac_apps.bench.records import RunStore
 from tictac_apps.cli import main
 from tictac_apps.labels import LabelStore, label
-from tictac_env import jobs as jobs_module
 from tictac_env.arena import ResultStore, prove, round_robin, sampled_openings
 from tictac_env.games import get_game
 from tictac_env.jobs import RAY_ENVIRONMENT, Cluster, WorkerLost, Workers, joined, map_jobs
@@ -140,6 +137,8 @@ def test_jobs_are_begun_only_when_a_worker_is_free() -> None:
     next(results)
     assert next(begun) <= 4
     results.close()
+    jobs = iter(range(10))
+    assert list(map_jobs(squared, jobs, 2, seconds=0)) == [] and next(jobs) == 0, "its time is over"
 
 
 def test_short_jobs_are_sent_together_and_long_ones_alone() -> None:
@@ -155,88 +154,6 @@ def test_short_jobs_are_sent_together_and_long_ones_alone() -> None:
     taken.clear()
     list(map_jobs(process_after, jobs(0.06, 5), 1))
     assert all(after - before > 0.05 for before, after in pairwise(taken))
-
-
-class Here:
-    """Workers that do jobs at once, here; each job takes so many seconds, or its worker ends so many times."""
-
-    batch_seconds, lost = 0.05, BrokenProcessPool
-    seconds, deaths = 0.0, 0
-
-    def __init__(self, count: int, work: Callable[[Any], Any]) -> None:
-        self.count, self.work = count, work
-        self.batches: list[list[Any]] = []
-        self.closed: list[bool] = []
-        Here.latest = self
-
-    latest: Here
-
-    def size(self) -> int:
-        return self.count
-
-    def submit(self, batch: Sequence[Any]) -> Future[Any]:
-        self.batches.append(list(batch))
-        future = Future[Any]()
-        if len(self.batches) <= self.deaths:
-            future.set_exception(BrokenProcessPool())
-        else:
-            results, error, _ = jobs_module._do(lambda: self.work, batch)
-            future.set_result((results, error, self.seconds * len(batch)))
-        return future
-
-    def close(self, kill: bool = False) -> None:
-        self.closed.append(kill)
-
-
-@pytest.fixture
-def here(monkeypatch: pytest.MonkeyPatch) -> type[Here]:
-    monkeypatch.setattr(jobs_module, "_Processes", Here)
-    monkeypatch.setattr(Here, "seconds", 0.0)
-    monkeypatch.setattr(Here, "deaths", 0)
-    return Here
-
-
-@pytest.mark.parametrize(
-    ("seconds", "sizes"),
-    [
-        (0.0, [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 1024, 929]),
-        (0.001, [1, 2, 4, 8, 16, 32, *[50] * 78, 37]),
-        (0.06, [1] * 4000),
-    ],
-)
-def test_a_batch_at_most_doubles_and_takes_a_twentieth_of_a_second(
-    here: type[Here], seconds: float, sizes: list[int]
-) -> None:
-    here.seconds = seconds
-    assert [job for job, _ in map_jobs(squared, range(4000))] == list(range(4000))
-    assert [len(batch) for batch in here.latest.batches] == sizes and here.latest.closed == [False]
-
-
-def test_a_given_batch_keeps_its_size_and_no_job_is_begun_after_the_time(here: type[Here]) -> None:
-    assert len(list(map_jobs(squared, range(10), batch=4))) == 10
-    assert [len(batch) for batch in here.latest.batches] == [4, 4, 2] and here.latest.count == 1
-    jobs = iter(range(10))
-    assert list(map_jobs(squared, jobs, seconds=0)) == [] and next(jobs) == 0
-    assert len(list(map_jobs(squared, range(10), seconds=60))) == 10
-
-
-def test_jobs_are_begun_three_times_and_the_error_says_how_many_there_were(here: type[Here]) -> None:
-    here.deaths = 2
-    assert list(map_jobs(squared, range(3), batch=2)) == [(0, 0), (1, 1), (2, 4)]
-    assert here.latest.batches == [[0, 1], [0, 1], [0, 1], [2]]
-    here.deaths = 3
-    for batch, told in ((1, "while they did 5$"), (3, "while they did 5 or one of the 2 jobs sent with it$")):
-        with pytest.raises(WorkerLost, match=told):
-            list(map_jobs(squared, range(5, 10), batch=batch))
-        assert len(here.latest.batches) == 3 and here.latest.closed == [True]
-    with pytest.raises(WorkerLost, match=f"while they did {'x' * 200}$"):
-        list(map_jobs(len, ["x" * 201]))
-
-
-def test_an_error_ends_the_workers(here: type[Here]) -> None:
-    with pytest.raises(ArithmeticError, match="5 is too much"):
-        list(map_jobs(refused_from_five, range(9), batch=3))
-    assert here.latest.batches == [[0, 1, 2], [3, 4, 5]] and here.latest.closed == [True]
 
 
 @EVERYWHERE

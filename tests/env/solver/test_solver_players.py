@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +18,7 @@ from tictac_env.policies import check_policy, make_policy
 from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
 from tictac_env.rng import mix
-from tictac_env.solver import Bounds, NotProven, Solver, move_regret, solve
+from tictac_env.solver import NotProven, Solver, move_regret, solve
 from tictac_env.solver.enumerate import tabulate
 from tictac_env.solver.exact import Regret
 from tictac_env.solver.players import MANY, Minimax, MinimaxFirst, Perfect, safe_sets
@@ -166,28 +165,6 @@ def test_out_of_time_it_takes_the_best_that_is_proven() -> None:
         ({2: (0, 0), 5: (0, 5), 6: (-2, -2)}, (5,)),
     ):
         assert Perfect(time_limit=1, solver=Hurried(known)).best_actions(position) == best
-
-
-class Noting(Solver):
-    """A solver that proves nothing and notes the time that it gets."""
-
-    def __init__(self) -> None:
-        super().__init__("TicTacToe-v0")
-        self.limits: list[float | None] = []
-
-    def best_actions(self, position: Position, time_limit: float | None = None) -> tuple[int, ...]:
-        self.limits.append(time_limit)
-        raise NotProven(position, Bounds(-5, 5, 1, 0.0))
-
-    def action_bounds(self, *arguments: Any, **limits: Any) -> tuple[Bounds | None, ...]:
-        self.limits.append(limits["time_limit"])
-        return (Bounds(-5, 5, 1, 0.0), None, Bounds(-5, 5, 1, 0.0))
-
-
-def test_a_time_limit_is_halved_between_the_best_actions_and_the_bounds_of_all() -> None:
-    solver = Noting()
-    assert Perfect(time_limit=3, solver=solver).best_actions(Position.start(TTT)) == (0, 2)
-    assert solver.limits == [1.5, 1.5]
 
 
 def test_names_and_budgets_of_perfect_players() -> None:
