@@ -16,6 +16,7 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
+import numpy.typing as npt
 import pettingzoo
 import pytest
 from chromium import launched
@@ -124,6 +125,16 @@ def playout(game: Game, seed: int = 0, plies: int = 63) -> list[Position]:
 def playouts(game: Game) -> st.SearchStrategy[list[Position]]:
     """For Hypothesis: random games that break off at any ply."""
     return st.builds(playout, st.just(game), st.integers(0, 2**32), st.integers(0, game.cells))
+
+
+def lowest(observation: Any, mask: npt.NDArray[np.int8]) -> int:
+    """A player: the lowest legal action."""
+    return int(mask.argmax())
+
+
+def highest(observation: Any, mask: npt.NDArray[np.int8]) -> int:
+    """A player: the highest legal action."""
+    return int(np.flatnonzero(mask)[-1])
 
 
 def assert_same(ours: Any, theirs: Any, where: str = "") -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from conftest import lowest
 
 from tictac_env.arena import exact_results, exploitability, move_accuracy, play_match, prove, round_robin, verdict
 from tictac_env.arena.auditing import Audit, audit
@@ -27,10 +28,6 @@ def drawing(observation: Any, mask: Mask) -> int:
 
 
 GENERATOR = np.random.default_rng(0)
-
-
-def lowest(observation: Any, mask: Mask) -> int:
-    return int(mask.argmax())
 
 
 def seeded(observation: Any, mask: Mask, seed: int) -> int:

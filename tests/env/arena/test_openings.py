@@ -96,10 +96,10 @@ def test_named_starting_positions_are_always_the_same(name: str, start: str) -> 
         assert plies == dict.fromkeys(range(int(start[-1]) + 1), 500)
 
 
-@pytest.mark.parametrize("wrong", ["random", "random:", "random:-1", "random:x", "random:PLIES", "reachabel", "44"])
-def test_other_names_of_starting_positions_are_an_error(wrong: str) -> None:
-    with pytest.raises(ValueError, match=f"start must be .*'random:8'.*, not '{wrong}'"):
-        starting_positions("ConnectFour-v0", wrong)
+def test_other_names_of_starting_positions_are_an_error() -> None:
+    for wrong in ("random", "random:", "random:-1", "random:x", "random:PLIES", "reachabel", "44"):
+        with pytest.raises(ValueError, match=f"start must be .*'random:8'.*, not '{wrong}'"):
+            starting_positions("ConnectFour-v0", wrong)
     assert starting_positions("ConnectFour-v0", "empty") is None
     with pytest.raises(ValueError, match="too often over after 9 random moves"):
         starting_positions("TicTacToe-v0", "random:9")

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -152,35 +153,25 @@ def test_a_record_whose_result_is_not_that_of_its_moves_is_not_replayed() -> Non
         replace(wrong, moves="0").positions()
 
 
-def other_database(path: Path) -> None:
-    connection = sqlite3.connect(path)
-    connection.execute("CREATE TABLE games (id INTEGER)")
-    connection.close()
+def execute(path: Path, statement: str) -> None:
+    """Changes a database behind its store's back."""
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(statement)
 
 
-def later_version(path: Path) -> None:
+def changed_store(path: Path, statement: str) -> None:
     with ResultStore(path) as store:
         store.add(RECORDS)
-    connection = sqlite3.connect(path)
-    connection.execute("PRAGMA user_version = 99")
-    connection.close()
-
-
-def other_tables(path: Path) -> None:
-    with ResultStore(path) as store:
-        store.add(RECORDS)
-    connection = sqlite3.connect(path)
-    connection.execute("ALTER TABLE games ADD COLUMN mood TEXT")
-    connection.close()
+    execute(path, statement)
 
 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
         (lambda path: path.write_text("name,score\nrandom,0.5\n" * 100), "damaged, or not a result store"),
-        (other_database, "a SQLite file, but not a result store"),
-        (later_version, "version 99; this program reads version 1"),
-        (other_tables, "its tables are not those"),
+        (lambda path: execute(path, "CREATE TABLE games (id INTEGER)"), "a SQLite file, but not a result store"),
+        (lambda path: changed_store(path, "PRAGMA user_version = 99"), "version 99; this program reads version 1"),
+        (lambda path: changed_store(path, "ALTER TABLE games ADD COLUMN mood TEXT"), "its tables are not those"),
     ],
 )
 def test_a_file_that_is_no_store_is_named_and_left_alone(make, message: str, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
@@ -202,13 +193,8 @@ def test_a_file_that_is_no_store_is_named_and_left_alone(make, message: str, tmp
     "column", ["games.moves", "games.seed", "games.seconds_first", "players.name", "players.settings"]
 )
 def test_bytes_in_place_of_text_or_a_number_are_named(column: str, path: Path) -> None:
-    with ResultStore(path) as store:
-        store.add(RECORDS)
     table, name = column.split(".")
-    connection = sqlite3.connect(path)
-    connection.execute(f"UPDATE {table} SET {name} = x'00ff' WHERE id = 2")
-    connection.commit()
-    connection.close()
+    changed_store(path, f"UPDATE {table} SET {name} = x'00ff' WHERE id = 2")
     with ResultStore(path) as store:
         with pytest.raises(ValueError, match=r"games\.sqlite is damaged: game \d+ is not what was written"):
             list(store)

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from conftest import breadth
+from conftest import breadth, lowest
 
 from tictac_agents import QLearning
 from tictac_env.arena import GameRecord, ResultStore, Tournament, all_openings, ratings, round_robin, sampled_openings
@@ -31,10 +31,6 @@ from tictac_env.position import Position
 Mask = npt.NDArray[np.int8]
 CHEAP = ["random", "rule", "minimax-first"]
 TTT = GAMES["TicTacToe-v0"]
-
-
-def lowest(observation: Any, mask: Mask) -> int:
-    return int(mask.argmax())
 
 
 def timeless(games: Tournament | ResultStore | tuple[GameRecord, ...]) -> list[object]:
@@ -336,7 +332,7 @@ def network(planes, masks):
 PLAYERS = {"random": "random", "rule": "rule", "net": BatchedPolicy(network), "raising": raising}
 
 def play(path=None):
-    return round_robin(PLAYERS, "ConnectFour-v0", games=400, openings=2, seed=5, store=path)
+    return round_robin(PLAYERS, "ConnectFour-v0", games=120, openings=2, seed=5, store=path)
 
 if __name__ == "__main__":
     import sys
@@ -345,8 +341,8 @@ if __name__ == "__main__":
     play(sys.argv[1])
     print("done", flush=True)
 """
-"""Some seconds of tournament, in which a network and forfeits take part."""
-GAMES_OF_BOTS = 6 * 400
+"""A second of tournament, in which a network and forfeits take part."""
+GAMES_OF_BOTS = 6 * 120
 
 
 @pytest.fixture
@@ -370,7 +366,7 @@ def test_a_tournament_outlives_kills(times: int, bots: Any, tmp_path: Path) -> N
         process = start(bots, path)
         assert process.stdout is not None
         process.stdout.readline()
-        time.sleep(rng.random() * 1.5)
+        time.sleep(rng.random() * 0.6)
         process.send_signal(signal.SIGKILL)
         process.communicate()
         with ResultStore(path) as store:

@@ -8,8 +8,8 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
-import numpy.typing as npt
 import pytest
+from conftest import lowest
 from gymnasium.utils.env_checker import check_env
 from gymnasium.wrappers import FlattenObservation, RecordEpisodeStatistics, TimeLimit
 
@@ -140,7 +140,3 @@ def test_a_damaged_state_is_refused_and_changes_nothing(damage: str) -> None:
         env.unwrapped.load_state_dict(change(before) if callable(change) else before | change)
     assert env.unwrapped.state_dict() == before
     env.step(int(np.argmax(env.unwrapped.action_masks())))
-
-
-def lowest(observation: Any, mask: npt.NDArray[np.int8]) -> int:
-    return int(np.argmax(mask))

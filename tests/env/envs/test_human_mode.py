@@ -13,7 +13,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
-from conftest import breadth, pixels_shown
+from conftest import pixels_shown
 from gymnasium.error import DependencyNotInstalled
 from gymnasium.utils.env_checker import check_env
 from gymnasium.wrappers import RecordVideo
@@ -113,7 +113,8 @@ def test_a_missing_pygame_is_answered_with_the_install_line(
     env.close()
 
 
-@pytest.mark.parametrize("name", breadth([TTT], [C4, "KInARow-v0"]))
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [TTT, C4, "KInARow-v0"])
 def test_a_video_is_recorded(name: str, tmp_path: Path) -> None:
     pytest.importorskip("moviepy")
     env = RecordVideo(

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pettingzoo
 import pytest
-from conftest import breadth
+from conftest import breadth, highest, lowest
 from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 from gymnasium.utils.env_checker import check_env
@@ -125,14 +125,6 @@ def observed(env: OpponentPolicyEnv, agent: str) -> Any:
 def learner(env: OpponentPolicyEnv, info: dict[str, Any]) -> str:
     agent: str = env.env.possible_agents[info["seat"]]
     return agent
-
-
-def lowest(observation: Any, mask: Mask) -> int:
-    return int(np.argmax(mask))
-
-
-def highest(observation: Any, mask: Mask) -> int:
-    return int(np.flatnonzero(mask)[-1])
 
 
 def go_on(env: gym.Env[Any, Any], seed: int = 0) -> list[Any]:

@@ -9,7 +9,7 @@ import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
 import pytest
-from conftest import ALL_GAMES, make_env, title
+from conftest import ALL_GAMES, lowest, make_env, title
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -33,11 +33,6 @@ class Scripted(Policy):
         self.asked.append((position, seed))
         answer: int = self.answers[position.ply // 2]
         return answer
-
-
-def lowest(observation: Any, mask: npt.NDArray[np.int8]) -> int:
-    """The lowest legal action."""
-    return int(np.flatnonzero(mask)[0])
 
 
 def play(env: gym.Env[Any, Any], *actions: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:

@@ -15,6 +15,7 @@ import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
 import pytest
+from conftest import lowest
 
 from tictac_apps.bench.guard import guarded
 from tictac_env import Position, check_policy, connect_four_v0, play_match, tictactoe_v0, verdict
@@ -26,10 +27,6 @@ from tictac_env.position import IllegalMove
 from tictac_env.wrappers import OpponentPolicyEnv
 
 Mask = npt.NDArray[np.int8]
-
-
-def lowest(observation: Any, mask: Mask) -> int:
-    return int(mask.argmax())
 
 
 def drawn(observation: Any, mask: Mask, seed: int) -> int:

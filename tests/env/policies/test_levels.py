@@ -27,17 +27,12 @@ def test_every_game_has_ten_levels_and_the_first_is_random_play(name: str) -> No
     assert chances is not None and len(set(chances)) == 1
 
 
-def test_on_tic_tac_toe_each_level_is_harder_to_exploit_until_none_is() -> None:
-    found = [float(exploitability(f"level:{number}", TTT)) for number in NUMBERS]
-    assert found[0] == pytest.approx(0.95983, abs=5e-6)
-    for below, above in pairwise(found):
-        assert above < below or above == below == 0
-    assert found[-1] == 0
-
-
-def test_on_tic_tac_toe_each_level_fares_better_against_perfect_play() -> None:
-    """What a user sees: fewer losses from both seats."""
+def test_on_tic_tac_toe_each_level_is_harder_to_exploit_until_none_is_and_loses_less_to_perfect_play() -> None:
     verdicts = [verdict(f"level:{number}", TTT) for number in NUMBERS]
+    assert verdicts[0].exploitability == pytest.approx(0.95983, abs=5e-6)
+    for below, above in pairwise(verdicts):
+        assert above.exploitability < below.exploitability or above.exploitability == below.exploitability == 0
+    assert verdicts[-1].exploitability == 0
     for seat in ("as_first", "as_second"):
         losses = [getattr(found, seat).against_best.losses for found in verdicts]
         assert losses == sorted(losses, reverse=True) and len(set(losses)) == 10 and losses[-1] == 0

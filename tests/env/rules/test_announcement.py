@@ -155,30 +155,39 @@ lower_of(3), upper_of(3)
 """
 
 
+HOMES = ("TICTAC_CACHE_DIR", "XDG_CACHE_HOME", "LOCALAPPDATA", "HOME", "USERPROFILE")
+"""The variables that may name a folder for machine code."""
+
+
 def said(settings: dict[str, str]) -> str:
     """What two small kernels have to say on stderr; no folder for caches is known but those of `settings`."""
-    unknown = dict.fromkeys(("TICTAC_CACHE_DIR", "XDG_CACHE_HOME", "LOCALAPPDATA", "HOME", "USERPROFILE"), "")
+    unknown = dict.fromkeys(HOMES, "")
     command = [sys.executable, "-c", COMPILE]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ | unknown | settings)
     assert done.returncode == 0, done.stderr
     return done.stderr
 
 
-def test_a_cache_folder_that_cannot_be_written_to_is_said_once_with_what_to_do(tmp_path: Path) -> None:
+def test_without_a_folder_to_write_to_it_is_said_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     occupied = tmp_path / "file"
     occupied.touch()
-    warning, *rest = said({"TICTAC_CACHE_DIR": str(occupied), "HOME": str(occupied)}).splitlines()
+    for variable in HOMES:
+        monkeypatch.delenv(variable, raising=False)
+    _, kept, warning = kernels._cache_folder()
+    assert not kept and "there is no home folder, so every run compiles again; set TICTAC_CACHE_DIR" in warning
+    for variable in ("TICTAC_CACHE_DIR", "HOME"):
+        monkeypatch.setenv(variable, str(occupied))
+    _, kept, warning = kernels._cache_folder()
     for variable in ("TICTAC_CACHE_DIR", "HOME"):
         assert f"{variable}={occupied} cannot be written to" in warning
-    assert "every run compiles again; set TICTAC_CACHE_DIR to a folder" in warning
-    assert len(rest) == 2 and all("compiling" in line for line in rest)
-    assert "there is no home folder, so every run compiles again; set TICTAC_CACHE_DIR" in said({})
+    assert not kept and "every run compiles again; set TICTAC_CACHE_DIR to a folder" in warning
 
 
-def test_a_folder_that_was_asked_for_in_vain_is_said(tmp_path: Path) -> None:
+def test_a_folder_that_was_asked_for_in_vain_is_said_once(tmp_path: Path) -> None:
     occupied, home = tmp_path / "file", tmp_path / "home"
     occupied.touch()
     settings = {"TICTAC_CACHE_DIR": str(occupied), "HOME": str(home)}
-    warning, *_ = said(settings).splitlines()
+    warning, *lines = said(settings).splitlines()
     assert f"TICTAC_CACHE_DIR={occupied} cannot be written to; machine code is kept in {home}" in warning
+    assert len(lines) == 2 and all("compiling" in line for line in lines)
     assert said(settings) == ""  # it is found there

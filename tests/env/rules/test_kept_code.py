@@ -110,6 +110,15 @@ def test_a_folder_of_somebody_else_is_not_used(inner: bool, homes: tuple[Path, P
     assert kernels._cache_folder()[:2] == (str(second), True)
 
 
+@pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="needs a folder that nobody can write to")
+def test_a_folder_that_exists_but_cannot_be_written_to_is_not_used(homes: tuple[Path, Path]) -> None:
+    """Numba would then keep code beside the source, where it does not see that a rule has changed."""
+    first, second = homes
+    first.parent.mkdir(parents=True, mode=0o700)
+    first.symlink_to("/proc")
+    assert kernels._cache_folder()[:2] == (str(second), True)
+
+
 PLAYED = """
 import resource, sys
 from tictac_apps.cli import main

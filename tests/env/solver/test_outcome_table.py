@@ -86,30 +86,6 @@ def test_all_ranks_of_a_layer_differ(ply: int) -> None:
     assert 2 * len(found) - alone == (1, 7, 49, 238, 1120, 4263, 16422, 54131)[ply]
 
 
-def test_ranks_count_arrangements_column_by_column() -> None:
-    """One stone is in one of four columns; two, of which one is X's, are in one column or in two."""
-    assert [ranks_of(GAME, ply) for ply in (0, 1, 2, 3)] == [1, 4, 10 * 2, 20 * 3]
-    table, bottom = OutcomeTable(GAME), [GAME.cell(3, col) for col in range(4)]
-    none = np.zeros(4, np.int64)
-    assert table.ranks(none, none, 0).tolist() == [0] * 4
-    assert table.ranks(none, np.array(bottom), 1).tolist() == [0, 1, 1, 0], "of the mirror image the lower rank"
-    assert table.outcomes(none, none, 0).tolist() == [UNKNOWN] * 4
-    assert table.bounds(none, none).tolist() == [[-1, 1]] * 4
-
-
-def test_impossible_layers_are_refused() -> None:
-    table = OutcomeTable(GAME, {1: pack(np.array([1, 0, -1, 0], np.int8)), 0: pack(np.array([0], np.int8))})
-    assert table.bounds(np.zeros(1, np.int64), np.array([GAME.cell(3, 1)])).tolist() == [[0, 0]]
-    assert table.bounds(np.zeros(1, np.int64), np.array([GAME.cell(3, 0)])).tolist() == [[1, 1]]
-    for layers_ in ({1: np.zeros(2, np.uint8)}, {1: np.zeros(1, np.int8)}, {1: np.zeros((1, 1), np.uint8)}):
-        with pytest.raises(ValueError, match=r"ply 1 needs uint8 \(1,\), not"):
-            table.add(layers_)
-    for ply in (17, -1, True):
-        with pytest.raises(ValueError, match="ply must be"):
-            table.add({ply: np.zeros(1, np.uint8)})
-    assert sorted(table.layers) == [0, 1]
-
-
 @pytest.mark.parametrize("count", range(9))
 def test_a_packed_layer_is_read_as_it_was(count: int) -> None:
     outcomes = np.random.default_rng(count).integers(-2, 2, count).astype(np.int8)

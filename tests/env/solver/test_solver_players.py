@@ -16,12 +16,11 @@ from scipy.stats import chisquare
 from tictac_env.games import GAMES, KInARow
 from tictac_env.policies import check_policy, make_policy
 from tictac_env.position import Position
-from tictac_env.position_batch import PositionBatch
 from tictac_env.rng import mix
 from tictac_env.solver import NotProven, Solver, move_regret, solve
 from tictac_env.solver.enumerate import tabulate
 from tictac_env.solver.exact import Regret
-from tictac_env.solver.players import MANY, Minimax, MinimaxFirst, Perfect, safe_sets
+from tictac_env.solver.players import Minimax, MinimaxFirst, Perfect
 
 TTT = GAMES["TicTacToe-v0"]
 C4 = GAMES["ConnectFour-v0"]
@@ -182,32 +181,6 @@ def test_names_and_budgets_of_perfect_players() -> None:
     assert isinstance(make_policy("minimax", KInARow.make(3, 4, 3, False)), Minimax)
     budgets = [make_policy("minimax", KInARow.make(*size, 3, False)).budget for size in ((3, 4), (1, 13))]
     assert budgets == ["the whole game, tabulated", "4 plies"]
-
-
-@pytest.mark.parametrize("player", [Perfect(0.25), Perfect(), Minimax(), Minimax(2), MinimaxFirst(2)], ids=str)
-def test_the_chances_of_many_positions_are_those_of_each(player: Perfect | Minimax) -> None:
-    positions = playout(TTT, 4)[:-1]
-    chances = player.probabilities_many(PositionBatch.of(positions))
-    assert chances is not None and chances.shape == (len(positions), 9)
-    for position, row in zip(positions, chances, strict=True):
-        one = player.probabilities(position)
-        assert one is not None and row.tolist() == pytest.approx(one.tolist())
-
-
-def test_safe_moves_of_more_positions_are_those_of_each() -> None:
-    positions = [position for seed in range(4) for position in playout(C4, seed, 20) if not position.is_over]
-    times = MANY // len(positions) + 1
-    few, many = PositionBatch.of(positions), PositionBatch.of(positions * times)
-    safe = safe_sets(few).tolist()
-    assert safe_sets(many).tolist() == safe * times
-    for position, found in zip(positions, safe, strict=True):
-        assert Perfect(1).safe_actions(position) == tuple(a for a in range(7) if found & C4.choice(a))
-
-
-def test_sure_wins_are_those_of_the_solver_for_a_player_without_errors() -> None:
-    batch = PositionBatch.of([Position.from_moves(TTT, moves) for moves in ("", "12", "152", "15234")])
-    assert Perfect().sure_wins(batch).tolist() == [solve(batch[i]).score > 0 for i in range(len(batch))]
-    assert not Perfect(0.5).sure_wins(batch).any() and not Perfect(time_limit=9).sure_wins(batch).any()
 
 
 @pytest.mark.parametrize("threads", [1, 2])

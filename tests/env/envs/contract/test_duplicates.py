@@ -12,7 +12,7 @@ from typing import Any
 import cloudpickle
 import numpy as np
 import pytest
-from conftest import breadth
+from conftest import breadth, highest, lowest
 from dialects import AGAINST, DIALECTS, Board, Shown, Single, Vector, against, each, every_dialect, name_of, registered
 
 from tictac_env.games import GAMES, Game
@@ -20,14 +20,6 @@ from tictac_env.policies import ModelPolicy
 from tictac_env.wrappers import Mixture, OpponentPool
 
 TTT, C4 = GAMES["TicTacToe-v0"], GAMES["ConnectFour-v0"]
-
-
-def lowest(observation: Any, mask: Any) -> int:
-    return int(np.argmax(mask))
-
-
-def highest(observation: Any, mask: Any) -> int:
-    return int(np.flatnonzero(mask)[-1])
 
 
 def go_on(board: Board, number: int = 0) -> list[Shown]:
