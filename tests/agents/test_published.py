@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import compiled_games
+from conftest import breadth, compiled_games
 
 from tests.agents.mcts.reference_search import Node, ReferenceSearch
 from tictac_agents import FittedQ, GameTree, S2Network
@@ -48,7 +48,7 @@ def content(learner: Any, path: Path) -> list[Any]:
     return [meta, {name: array.tolist() for name, array in arrays.items()}]
 
 
-@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize("name", breadth(["tree", "network a seat", "S2"], RUNS))
 def test_a_run_continues_to_the_bit(name: str, tmp_path: Path) -> None:
     made, settings, games, least = RUNS[name]
     path, other = tmp_path / "agent.npz", tmp_path / "other.npz"

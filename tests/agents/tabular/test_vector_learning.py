@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -99,20 +101,6 @@ def test_boards_that_begin_in_the_same_step_are_refused() -> None:
         make("Q", "random", 2, autoreset_mode="SameStep")
 
 
-@pytest.mark.parametrize("settings", ["Q", "S0", "TD backward"])
-def test_games_under_way_that_were_tampered_with_are_refused(settings: str, tmp_path: Path) -> None:
-    """Compiled code checks no indices, so nothing out of range may come to it."""
-    make(settings, "random", 3).learn(total_episodes=20, progress_bar=False).save(tmp_path / "agent.npz")
-    header, arrays = read(tmp_path / "agent.npz")
-    games = [name for name in arrays if name.startswith("games_") and arrays[name].dtype == np.int64]
-    assert len(games) == 3
-    for name in games:
-        for wrong in (arrays[name] + 1000, arrays[name] - 1000, arrays[name][:-1], arrays[name] + 0.5):
-            write(tmp_path / "tampered.npz", header, arrays | {name: wrong})
-            with pytest.raises(ValueError, match=r"tampered\.npz"):
-                SETTINGS[settings][0].load(tmp_path / "tampered.npz")
-
-
 def alter(name: str, index: tuple[int, ...], value: int) -> Any:
     """A way to change one number of an array of unfinished games."""
 
@@ -120,6 +108,10 @@ def alter(name: str, index: tuple[int, ...], value: int) -> Any:
         arrays[f"games_{name}"][index] = value
 
     return change
+
+
+def replace(name: str, by: Callable[[Any], Any], arrays: dict[str, Any]) -> None:
+    arrays[name] = by(arrays[name])
 
 
 def edges(settings: str, board: int, rows: int, plies: int) -> tuple[list[Any], list[Any]]:
@@ -136,11 +128,14 @@ def edges(settings: str, board: int, rows: int, plies: int) -> tuple[list[Any], 
     bad += [alter(name, index, most + 1) for name, index, _, most in limits if index != steps]
     bad += [alter("view", phase, value) for value in (0, 2, 3, 5)]  # NEW, TERMINATED, TRUNCATED, and none
     bad += [alter("view", own, 2**9 - 1), alter("view", opp, 0)]
+    for name in {name for name, *_ in limits}:
+        bad += [partial(replace, f"games_{name}", by) for by in (lambda array: array[:-1], lambda array: array + 0.5)]
     return good, bad
 
 
 @pytest.mark.parametrize("settings", ["Q", "TD backward"])
 def test_numbers_of_games_under_way_have_exact_limits(settings: str, tmp_path: Path) -> None:
+    """Compiled code checks no indices, so nothing out of range may come to it."""
     agent = make(settings, {"opponent": "random", "play_as": "first"}, 3).learn(4, progress_bar=False)
     board = int(agent._games.phase.argmin())
     assert agent._games.phase[board] == 1, "no game is under way; choose another seed"
@@ -155,5 +150,5 @@ def test_numbers_of_games_under_way_have_exact_limits(settings: str, tmp_path: P
         if change in good:
             type(agent).load(path)
         else:
-            with pytest.raises(ValueError, match="unfinished games"):
+            with pytest.raises(ValueError, match=r"unfinished games|games_"):
                 type(agent).load(path)

@@ -127,7 +127,7 @@ import tictac_env.compiled
 """
 
 
-@pytest.mark.parametrize("lacks", [[], ["a name"]])
+@pytest.mark.parametrize("lacks", [pytest.param([], marks=pytest.mark.slow), ["a name"]], ids=["nothing", "a name"])
 def test_an_untested_numba_is_named_before_anything_can_fail(lacks: list[str]) -> None:
     done = subprocess.run([sys.executable, "-c", NEWER, *lacks], capture_output=True, text=True, check=False)
     told, tested = done.stderr, ".".join(map(str, numba_version.NEWEST_TESTED))

@@ -221,7 +221,7 @@ def test_each_score_is_the_best_of_the_next_ones(shipped: Book) -> None:
 
 def test_searched_scores_are_the_same(shipped: Book) -> None:
     searching = Solver(opening_book=False)
-    for position in early_positions(12, PLIES, PLIES):
+    for position in early_positions(6, PLIES, PLIES):
         assert shipped.score(position) == searching.score(position)
 
 

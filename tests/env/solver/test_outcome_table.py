@@ -29,10 +29,10 @@ PLIES = 5
 
 
 def built(path: Path, plies: int = PLIES, minutes: float = np.inf) -> OutcomeTable:
-    """The table at `path`, or a new one, with a ply solved in processes as the tool does it."""
+    """The table at `path`, or a new one, with a ply solved in a process as the tool does it."""
     table = OutcomeTable.load(path, GAME) if path.is_file() else OutcomeTable(GAME)
     layer = Layer(table, plies, layers(GAME, plies)[-1])
-    solve_rest(layer, path, argparse.Namespace(workers=2, default_workers=1, ray=None, minutes=minutes))
+    solve_rest(layer, path, argparse.Namespace(workers=1, default_workers=1, ray=None, minutes=minutes))
     return OutcomeTable.load(path, GAME)
 
 

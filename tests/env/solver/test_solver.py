@@ -439,21 +439,6 @@ def test_a_bucket_keeps_the_most_work_and_the_newest_entry() -> None:
     assert keep(1, 7) == [1, None, None, None, 5]
 
 
-def test_bounds_of_a_position_met_again_are_combined() -> None:
-    table = TranspositionTable(56, 1)
-    for code in (77, 78):  # the first and the second entry of a bucket
-        for low, high, nodes, known in (
-            (-31, 31, 4 if code == 77 else 1, (-31, 31)),
-            (-4, 20, 1, (-4, 20)),
-            (-9, 11, 1, (-4, 11)),
-            (3, 31, 1, (3, 11)),
-        ):
-            store(table.entries, code, table.tag_bits, low, high, nodes)
-            entry = find(table.entries, code, table.tag_bits)
-            assert (lower_of(entry), upper_of(entry)) == known
-    assert find(table.entries, 79, table.tag_bits) == find(table.entries, 77 + (1 << table.tag_bits), 43) == 0
-
-
 def test_scrambled_keys_are_all_different_and_spread() -> None:
     codes = {scramble(key, 10) for key in range(1 << 10)}
     assert codes == set(range(1 << 10))
