@@ -333,19 +333,6 @@ def test_a_large_game_is_judged_by_its_mistakes_and_by_games_that_are_asked_for(
     assert asked[1][1] == {"max_positions": 7, "games": 8, "progress": False}
 
 
-def test_mistakes_are_counted_on_a_part_of_the_games_suite(monkeypatch: pytest.MonkeyPatch) -> None:
-    judged_on: list[Any] = []
-
-    def accuracy(agent: Any, positions: Suite, game: Any, progress: bool) -> Any:
-        judged_on.append(positions)
-        return SimpleNamespace(overall=SimpleNamespace(mistakes=(0.25, 0.125, 0.375)))
-
-    monkeypatch.setattr(curves, "move_accuracy", accuracy)
-    assert mistakes("random", KInARow.make(4, 4, 3, False)) is None  # a game without a suite
-    assert mistakes("random", GAMES[TTT]) == 0.25  # not an end of the interval
-    assert [(one.name, len(one)) for one in judged_on] == [("500 of TTT-Exact-v1", 500)]
-
-
 def test_a_part_of_a_suite_is_spread_over_it() -> None:
     stones, scores = 1 << np.arange(5), np.arange(45, dtype=np.int16).reshape(5, 9)
     whole = Suite("five", PositionBatch(GAMES[TTT], stones, 2 * stones), scores)
@@ -360,6 +347,8 @@ def test_a_large_game_has_no_verdict_and_a_tree_no_step(tmp_path: Path) -> None:
     large, tree = GamesCurve(every=500), GamesCurve(every=100)
     pupil("ConnectFour-v0").learn(1_000, large)
     assert large.rows[-1]["exploitability"] is None and large.rows[-1]["plies"] > 7
+    assert 0 < large.rows[-1]["mistakes"] < 1
+    assert mistakes("random", KInARow.make(4, 4, 3, False)) is None, "a game without a suite"
     with pytest.raises(ValueError, match="no verdict to be drawn"):
         large.plot(tmp_path / "large.png")
     GameTree(TTT, seed=0).learn(300, tree)

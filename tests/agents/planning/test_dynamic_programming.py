@@ -435,30 +435,6 @@ def test_frozen_lake_has_its_known_value() -> None:
     assert ValueIteration("FrozenLake8x8-v1").learn().values[0] == pytest.approx(1, abs=1e-8)
 
 
-@both_agents
-def test_taxi_is_solved_and_earns_what_its_values_say(cls: type[DynamicProgramming]) -> None:
-    env = gym.make("Taxi-v4")
-    agent = cls(env).learn(progress_bar=False)
-    check_optimal(env.unwrapped.P, agent)  # type: ignore[attr-defined]
-    for seed in range(10):
-        observation, _ = env.reset(seed=seed)
-        earned, expected, terminated = 0.0, agent.values[observation], False
-        while not terminated:
-            observation, reward, terminated, _, _ = env.step(agent.predict(observation)[0])
-            earned += float(reward)
-        assert earned == pytest.approx(expected)
-
-
-@both_agents
-def test_minimax_cannot_beat_it(cls: type[DynamicProgramming]) -> None:
-    for opponent in ("minimax", "minimax-first"):
-        agent = cls(board(opponent)).learn(progress_bar=False)
-        judged = verdict(agent)
-        for seat in (judged.as_first, judged.as_second):
-            share = seat.against_best if opponent == "minimax" else seat.against_first_best
-            assert share.wins == share.losses == 0
-
-
 def test_the_best_reply_to_a_mixture_is_unbeatable_and_wins_what_can_be_won() -> None:
     """Worked example 13, for e = 0.5."""
     judged = verdict(ValueIteration(board(Mixture(["random", "minimax"]))).learn(progress_bar=False))

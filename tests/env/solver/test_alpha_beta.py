@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -138,26 +135,3 @@ def test_what_a_table_remembers_never_changes_a_score(game: KInARow) -> None:
 def test_searched_to_the_end_the_public_scores_are_found(data: Path) -> None:
     for position, scores in read_scored_positions(data / "connect_four_end_easy.csv"):
         assert tuple(action_scores(CONNECT_FOUR, position.own, position.opp, 42 - position.ply)) == scores
-
-
-@pytest.mark.slow
-def test_another_process_loads_what_the_first_compiled(tmp_path: Path) -> None:
-    """Numba's cached machine code must survive being loaded: that of a recursive kernel crashes."""
-    script = (
-        "from tictac_env.solver import alpha_beta\n"
-        "from tictac_env.games import GAMES\n"
-        "print(alpha_beta.action_scores(GAMES['ConnectFour-v0'], 0, 0, 3))\n"
-        "print(sum(alpha_beta.score_actions.stats.cache_misses.values()))"
-    )
-    found = []
-    for _ in range(2):
-        done = subprocess.run(
-            [sys.executable, "-c", script],
-            env=os.environ | {"TICTAC_CACHE_DIR": str(tmp_path)},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        found.append(done.stdout.split("\n"))
-    scores = str(action_scores(CONNECT_FOUR, 0, 0, 3))
-    assert found == [[scores, "1", ""], [scores, "0", ""]]
