@@ -167,10 +167,15 @@ def test_no_intermediate_value_leaves_63_bits(rules: KInARow) -> None:
         assert len(board.legal()) == legal.bit_count()
 
 
-def test_tic_tac_toe_has_the_known_numbers_of_games_by_ply() -> None:
-    game = GAMES["TicTacToe-v0"]
-    counts = [moves_from(game, level) for level in levels(game, 8)]
-    assert counts == [9, 72, 504, 3024, 15120, 54720, 148176, 200448, 127872]
+@pytest.mark.parametrize(
+    ("name", "counts"),
+    [
+        ("TicTacToe-v0", [9, 72, 504, 3024, 15120, 54720, 148176, 200448, 127872]),
+        ("ConnectFour-v0", [7, 49, 343, 2401, 16807, 117649, 823536, 5673234, 39394572]),
+    ],
+)
+def test_games_are_as_many_by_ply_as_is_known(name: str, counts: list[int]) -> None:
+    assert [moves_from(GAMES[name], level) for level in levels(GAMES[name], 8)] == counts
 
 
 def test_complete_games_of_tic_tac_toe() -> None:
@@ -181,12 +186,6 @@ def test_complete_games_of_tic_tac_toe() -> None:
             if result != UNFINISHED:
                 ends["draw" if result == DRAWN else "first" if ply % 2 else "second"] += games
     assert ends == {"first": 131184, "second": 77904, "draw": 46080}
-
-
-def test_connect_four_has_the_known_numbers_of_games_by_ply() -> None:
-    game = GAMES["ConnectFour-v0"]
-    counts = [moves_from(game, level) for level in levels(game, 8)]
-    assert counts == [7, 49, 343, 2401, 16807, 117649, 823536, 5673234, 39394572]
 
 
 def test_reachable_positions_of_connect_four_by_ply(data: Path) -> None:

