@@ -7,7 +7,6 @@ import multiprocessing
 import pickle
 from collections import Counter
 from collections.abc import Callable, Sequence
-from functools import partial
 from itertools import pairwise
 from multiprocessing.context import set_spawning_popen
 from typing import Any
@@ -322,25 +321,8 @@ def spawned(pool: OpponentPool) -> None:
         set_spawning_popen(None)
 
 
-def in_environments_of_gymnasium(pool: OpponentPool) -> None:
-    gym.vector.AsyncVectorEnv([partial(gym.make, TTT, opponent=pool)]).close()
-
-
-def in_environments_of_stable_baselines3(pool: OpponentPool) -> None:
-    vec_env = pytest.importorskip("stable_baselines3.common.vec_env")
-    vec_env.SubprocVecEnv([partial(gym.make, TTT, opponent=pool)]).close()
-
-
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-@pytest.mark.parametrize(
-    "hand_over",
-    [
-        forked,
-        spawned,
-        pytest.param(in_environments_of_gymnasium, marks=pytest.mark.slow),
-        pytest.param(in_environments_of_stable_baselines3, marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.parametrize("hand_over", [forked, spawned])
 @pytest.mark.parametrize("obs_type", ["planes", "board"])
 def test_a_pool_with_copies_in_other_processes_is_not_changed(hand_over: Any, obs_type: str) -> None:
     """They would not get the change."""

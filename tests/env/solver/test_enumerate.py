@@ -84,12 +84,6 @@ def test_scores_in_words() -> None:
     assert {key: value_in_words(*key) for key in words} == words
 
 
-def test_a_table_of_positions_is_made_once_and_is_itself_a_key() -> None:
-    assert {tabulate(TIC_TAC_TOE): 1} == {tabulate(TIC_TAC_TOE): 1} and tabulate(TIC_TAC_TOE) != tabulate(
-        SMALL_GAMES[1]
-    )
-
-
 @pytest.mark.parametrize(("low", "high"), [(0, 100_000), pytest.param(100_000, 500_000, marks=pytest.mark.slow)])
 def test_connect_four_on_small_boards_has_as_many_positions_as_published(data: Path, low: int, high: int) -> None:
     with (data / "positions_by_board_size.csv").open(newline="") as file:
