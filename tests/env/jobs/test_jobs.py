@@ -308,7 +308,7 @@ def test_labels_and_proofs(workers: Workers, tmp_path: Path, monkeypatch: pytest
     cache = tmp_path / "scores.sqlite"
     assert (label(positions, cache, workers=workers) == label(positions)).all()
     assert len(LabelStore(cache, CONNECT_FOUR)) == len(positions)
-    monkeypatch.setattr("tictac_env.arena.proof.CHUNK", 32)
+    monkeypatch.setattr("tictac_env.arena.proof.CHUNK", 64)
     settings: dict[str, Any] = {"game": "TicTacToe-v0", "refutations": None}
     player = Deadly(tmp_path / "killed")
     proofs = [prove(player, 1, folder=tmp_path / str(some), workers=some, **settings) for some in (workers, 1)]

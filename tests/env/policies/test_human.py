@@ -53,15 +53,6 @@ def test_digits_letters_and_keys_are_actions(position: Position, typed: str, act
     assert Terminal(typed).act(position) == action
 
 
-def test_eleven_columns_are_chosen_by_numbers() -> None:
-    position = Position.start(KInARow.make(4, 11, 4, gravity=True))
-    assert Terminal("a").act(position) == 9
-    assert Terminal("b").act(position) == 10
-    terminal = Terminal("c", "12", "q", "11")
-    assert terminal.act(position) == 10
-    assert len(terminal.asked) == 4
-
-
 JUNK = ["", " ", "0", "10", "-1", "+1", "1.0", "x y", "qq", "p", "hello", "²", "١", "٣", "1e0", "\x00", "🙂", "None"]
 
 
