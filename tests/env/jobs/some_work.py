@@ -111,16 +111,7 @@ def play(file: Path, slowly: float = 0, **how: Any) -> Tournament:
 def timeless(records: Any) -> list[tuple[Any, ...]]:
     """Games without the times, and without the path of the file that a player writes."""
     return [
-        (
-            one.first.name,
-            one.second.name,
-            one.opening,
-            one.round,
-            one.state,
-            record.moves,
-            record.result,
-            record.forfeit,
-        )
+        (one._replace(first=one.first.name, second=one.second.name), record.moves, record.result, record.forfeit)
         for record in records
         for one in [record.fixture]
     ]

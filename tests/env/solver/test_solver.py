@@ -23,6 +23,7 @@ import pytest
 from conftest import ALL_GAMES, breadth, playout, title
 from naive import NaiveBoard
 from oracle import Oracle
+from test_enumerate import SMALL_GAMES
 
 from tictac_env.games import GAMES, Game, KInARow, PlacementGame
 from tictac_env.position import Position
@@ -33,21 +34,6 @@ from tictac_env.solver.exact import bounds_in_words
 from tictac_env.solver.transposition_table import TranspositionTable, find, lower_of, scramble, store, upper_of
 
 CONNECT_FOUR = GAMES["ConnectFour-v0"]
-MORE_SMALL = [
-    KInARow.make(rows, cols, connect, gravity)
-    for rows, cols, connect, gravity in (
-        (1, 1, 1, True),
-        (2, 2, 2, False),
-        (3, 4, 3, False),
-        (3, 4, 2, True),
-        (4, 3, 3, True),
-        (3, 4, 4, True),
-        (2, 5, 5, True),
-        (5, 3, 4, True),
-        (1, 7, 3, False),
-        (6, 2, 4, True),
-    )
-]
 
 
 def moves(text: str) -> Position:
@@ -88,7 +74,7 @@ def test_threats_and_keys_are_those_of_the_naive_board(game: KInARow) -> None:
     ("game", "compiled"),
     breadth(
         [(GAMES["TicTacToe-v0"], False), (KInARow.make(4, 4, 3), True)],
-        product([GAMES["TicTacToe-v0"], KInARow.make(4, 4, 3), *MORE_SMALL], [True, False]),
+        product([KInARow.make(4, 4, 3), *SMALL_GAMES], [True, False]),
     ),
     ids=lambda value: title(value) if isinstance(value, Game) else "compiled" if value else "plain",
 )
