@@ -308,6 +308,8 @@ def test_labels_and_proofs(workers: Workers, tmp_path: Path, monkeypatch: pytest
     cache = tmp_path / "scores.sqlite"
     assert (label(positions, cache, workers=workers) == label(positions)).all()
     assert len(LabelStore(cache, CONNECT_FOUR)) == len(positions)
+    with pytest.raises(ValueError, match="workers have solvers of their own"):
+        label(positions, solver=Solver(CONNECT_FOUR, 1), workers=2)
     monkeypatch.setattr("tictac_env.arena.proof.CHUNK", 64)
     settings: dict[str, Any] = {"game": "TicTacToe-v0", "refutations": None}
     player = Deadly(tmp_path / "killed")
@@ -320,12 +322,11 @@ def test_labels_and_proofs(workers: Workers, tmp_path: Path, monkeypatch: pytest
         prove(raising_at_once, 1, folder=tmp_path / "raising", workers=workers, **settings)
 
 
-def test_suites() -> None:
+@pytest.mark.slow
+def test_a_suite_made_by_workers_is_that_of_one_process() -> None:
     sources = [Games("random", random_plies=0), Games("rule")]
     made = [make_suite("ours", sources, 60, 3, "TicTacToe-v0", workers=workers) for workers in (1, 2)]
     assert made[0].sha256 == made[1].sha256 and made[0].about == made[1].about
-    with pytest.raises(ValueError, match="workers have solvers of their own"):
-        label(sampled_openings(CONNECT_FOUR, 30, 2), solver=Solver(CONNECT_FOUR, 1), workers=2)
 
 
 SWEEP = [{"agent": agent, "seed": seed} for agent in ("QLearning", "Sarsa") for seed in range(8)]
