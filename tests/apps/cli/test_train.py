@@ -18,9 +18,10 @@ import tictac_agents
 from tests.packaging.test_docs import COMMANDS
 from tictac_agents import AGENTS, GameTree, NTupleTD, S0ValueTD, S2Network, ValueTD, trained
 from tictac_agents.deep.settings import preset, tuned
-from tictac_apps import cli, play_match, verdict
+from tictac_apps import cli
 from tictac_apps.cli import train
 from tictac_apps.cli.main import make_parser
+from tictac_env import play_match, verdict
 from tictac_env.policies.loading import settings_of
 
 TTT = "TicTacToe-v0"
