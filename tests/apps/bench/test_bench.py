@@ -29,7 +29,6 @@ from tictac_apps.bench.results import SCHEMA, truth_text
 from tictac_apps.cli import main
 from tictac_env.arena import ResultStore, exploitability
 from tictac_env.games import GAMES
-from tictac_env.jobs import WorkerLost
 from tictac_env.policies import load_player
 from tictac_env.position import IllegalMove
 
@@ -121,6 +120,8 @@ def test_everybody_is_judged_and_rated_and_has_met_everybody(
     agents = players(record)
     assert set(agents) == set(TIC_TAC_TOE)
     check_pairs(record["games"][0])
+    seconds = record["seconds"]
+    assert seconds["install"] is None and seconds["total"] > seconds["play"] > 0 < seconds["train"]
     for name in ("random", "rule", "minimax"):
         assert agents[name]["verdict"]["exploitability"] == pytest.approx(float(exploitability(name)))
     assert agents["minimax"]["verdict"]["as second"]["infallible"] and agents["minimax"]["training"] is None
@@ -183,16 +184,17 @@ def test_a_player_that_fails_costs_itself_only(
     bots = ["throws", "hangs", "illegal", "dies"] if game == "TicTacToe-v0" else ["lowest"]
     words = [f"{name}=bots.py:{name}" for name in bots]
     found = run(tmp_path / "out", *words, *SMALL, "--game", game, "--against", "random", "rule", "--time-limit", "0.3")
-    agents = players(found)
+    agents, out = players(found), capsys.readouterr().out
     check_pairs(found["games"][0])
     assert {name for name in agents if agents[name]["role"] == "yours"} == set(bots)
     assert all(agents[name]["failure"] is None and agents[name]["verdict"] for name in ("random", "rule"))
     assert [name for name in agents if agents[name]["rating"]["games"] == 0] == ["dies"] * ("dies" in bots)
     if "dies" in bots:
-        assert all(agents[name]["failure"] and agents[name]["verdict"] is None for name in bots)
+        assert all(agents[name]["verdict"] is None for name in bots)
+        assert all(f"Tic-tac-toe, {name}: {agents[name]['failure']}\n" in out for name in bots)
         assert {one["player"] for one in found["games"][0]["forfeits"]} == {"throws", "hangs", "illegal"}
     else:
-        assert agents["lowest"]["losing"]["first"]["moves"] in capsys.readouterr().out
+        assert agents["lowest"]["losing"]["first"]["moves"] in out
 
 
 @pytest.mark.parametrize(
@@ -385,79 +387,6 @@ def test_a_training_is_repeated_only_if_its_file_or_record_is_missing(tmp_path: 
             learning.trained(player.training, tmp_path, scale)
 
 
-@pytest.mark.parametrize(
-    ("name", "games", "compiled"),
-    [("QLearning", 8_000, True), ("QLearning", 7_999, False), ("AlphaZero", 9_000, False)],
-)
-def test_a_table_with_enough_games_is_compiled_before_its_curve_begins(
-    name: str, games: int, compiled: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    done: list[Any] = []
-
-    class Stub:
-        num_games = num_timesteps = run_games = games
-
-        def compile(self) -> None:
-            done.append("compile")
-
-        def learn(self, callback: Any, progress_bar: bool, **total: int) -> None:
-            done.append((total, callback.called_every, progress_bar))
-
-    monkeypatch.setattr(learning, "new_agent", lambda *arguments: Stub())
-    monkeypatch.setattr(learning.Curve, "_judged", lambda curve, agent: {})
-    scale = QUICKLY["TicTacToe-v0"]
-    [player] = cast([name], "TicTacToe-v0", "agents", scale, 0, {})
-    assert player.training is not None
-    length = "total_games" if name == "AlphaZero" else "total_episodes"
-    settings = player.training.settings.changed(**{length: games})
-    _, end, points = learning._trained_learner(replace(player.training, settings=settings), scale)
-    assert done == ["compile"] * compiled + [({length: games}, games // 20, False)]
-    assert points == [end] and end["games"] == games
-
-
-def test_the_seconds_of_each_phase_are_added_up(clock: SimpleNamespace) -> None:
-    phases = job._Phases(began=None)
-    for seconds in (2, 3):
-        with phases.phase("play"):
-            clock.now += seconds
-    phases.add({"compile": 1.26, "train": None, "judge": 4.0})
-    phases.add({"compile": 2.0, "train": 7.5, "judge": None})
-    spent = {"compile": 3.3, "train": 7.5, "judge": 4.0, "play": 5, "page": 0}
-    assert phases.seconds() == {"install": None, **spent, "total": 5}
-    told = "compile 3, train 8, judge 4, play 5, page 0"
-    assert str(phases) == f"5 s. Seconds by phase, of all processes: {told}"
-    installed = job._Phases(began=clock.now - 60.04)
-    clock.now += 1
-    assert (installed.seconds()["install"], installed.seconds()["total"]) == (60.0, 61.0)
-    assert job._Phases(began=clock.now + 5).seconds()["install"] == 0
-
-
-@pytest.mark.parametrize(("name", "replies", "positions"), [("perfect", 1, 1_000), ("ntuple", 2_000, 200_000)])
-def test_the_exact_solver_is_asked_for_one_lost_game_and_others_for_the_shortest(
-    name: str, replies: int, positions: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    game, scale, asked = GAMES["ConnectFour-v0"], QUICKLY["ConnectFour-v0"], []
-
-    def audit(player: Any, game: Any, scored: Any, **limits: Any) -> Any:
-        asked.append((scored and len(scored), limits))
-        return SimpleNamespace(verdict=None, to_json=lambda: '{"a": 1}')
-
-    def results(policy: Any, opponent: str, game: Any, **limits: Any) -> Any:
-        asked.append((opponent, limits))
-        first, second = (SimpleNamespace(shares=shares) for shares in ((1, 0, 0), (0, 1, 0)))
-        return SimpleNamespace(as_first=first, as_second=second, exact=False)
-
-    monkeypatch.setattr(job, "audit", audit)
-    monkeypatch.setattr(job, "exact_results", results)
-    found = job._audited(load_player(name, game), game, scale, 7)
-    assert found == ({"a": 1}, {"first": [1, 0, 0], "second": [0, 1, 0], "exact": False})
-    limits = {"seed": 7, "progress": False}
-    assert asked == [
-        (1_500, limits | {"max_positions": positions, "exact_games": 200, "replies": replies}),
-        ("random", limits | {"max_positions": 1_000, "games": 200}),
-    ]
-
-
 def test_what_decides_a_judgement_is_its_key(tmp_path: Path) -> None:
     (tmp_path / "bots.py").write_text(PLAYERS)
     game, scale = "TicTacToe-v0", QUICKLY["TicTacToe-v0"]
@@ -478,32 +407,3 @@ def test_what_decides_a_judgement_is_its_key(tmp_path: Path) -> None:
     assert [one == other for one, other in zip(keys(replace(scale, shorter=0.5)), usual, strict=True)] == [
         *(True, False, True)
     ]
-
-
-def test_a_users_player_that_ends_its_worker_is_judged_as_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The cast is judged first; then each of the user's alone."""
-    done: list[Any] = []
-
-    def map_jobs(work: Any, jobs: Any, workers: int, **options: Any) -> Any:
-        for key in jobs:
-            done.append((key[1], workers))
-            if key[1] == "dies":
-                raise WorkerLost("ended")
-            yield key, work(key)
-
-    monkeypatch.setattr(job, "map_jobs", map_jobs)
-    keys = [("g", name) for name in ("dies", "rule", "mine", "random")]
-    of: Any = {key: SimpleNamespace(yours=key[1] in ("dies", "mine")) for key in keys}
-    found = list(job._each(lambda key, lost="": (key[1], lost[:8]), iter(keys), 4, of))
-    assert done == [("rule", 4), ("random", 4), ("dies", 1), ("mine", 1)]
-    told = [("rule", ""), ("random", ""), ("dies", "it ended"), ("mine", "")]
-    assert [result for _, result in found] == told and [key for key, _ in found] == [("g", name) for name, _ in told]
-
-
-def test_a_player_is_told_in_a_line() -> None:
-    verdict = {f"as {seat}": {"infallible": True, "losing line": None} for seat in ("first", "second")} | {
-        "exploitability": 0.0
-    }
-    found = {"audit": {"verdict": verdict}, "failure": None}
-    assert job._line(("TicTacToe-v0", "a"), found) == "Tic-tac-toe, a: as first unbeatable, as second unbeatable"
-    assert job._line(("Own-v0", "b"), {"audit": None, "failure": "no idea"}) == "Own-v0, b: no idea"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-from math import inf, nan
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,16 +12,13 @@ from typing import Any
 import pytest
 
 from tictac_apps.bench.results import (
-    _estimate,
     _losing,
     _seconds_a_move,
     as_csv,
     marked,
     own_lines,
-    percent,
     rating_rows,
     rating_text,
-    shares_text,
     training_text,
     truth_rows,
     truth_text,
@@ -73,11 +69,6 @@ def test_the_truth_is_told_in_words() -> None:
     assert truth_text(followed, "first") == "51.0 / 25.0 / 24.0 sampled"
     assert truth_text({"verdict": None, "failure": None}, "first") == "unknown"
     assert truth_text({"verdict": None, "failure": "no move"}, "first") == "no move"
-
-
-def test_shares_are_per_cent() -> None:
-    assert (shares_text([0.1234, 1]), shares_text([0.1], 0)) == ("12.3 / 100.0", "10")
-    assert (percent(0.1234), percent(0.1234, 2), percent(None)) == ("12.3", "12.34", "")
 
 
 def test_a_training_has_its_length_and_its_seconds() -> None:
@@ -160,11 +151,6 @@ def test_seconds_a_move_are_of_the_moves_after_the_opening() -> None:
     games += [game("c", "a", "123", "1234", (0.0, 0.125))]
     tournament: Any = SimpleNamespace(game=GAMES["TicTacToe-v0"], games=games)
     assert _seconds_a_move(tournament) == {"a": round(0.625 / 3, 6), "b": 0.5}
-
-
-def test_an_estimate_without_a_bound_has_none() -> None:
-    estimate: Any = (0.12345678, -inf, nan)
-    assert _estimate(estimate) == {"value": 0.123457, "low": None, "high": None}
 
 
 def test_a_losing_line_is_told_by_its_cells() -> None:
