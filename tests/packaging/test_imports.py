@@ -138,13 +138,12 @@ def test_the_test_sees_imports() -> None:
 HEAVY = "numba", "scipy", "torch", "stable_baselines3", "pygame", "matplotlib", "rich", "starlette", "uvicorn"
 HEAVY += "anywidget", "ipywidgets", "IPython", "minari", "h5py", "ray"
 COMPILED = {"numba", "scipy"}  # Numba loads SciPy
-NEEDED = {"learn": COMPILED, "search": COMPILED, "complete": COMPILED}
 
 USES = {
     "import": "import tictac_env",
     "names": "import tictac_agents; assert 'SB3VecEnv' in dir(tictac_agents)",
     "top": """
-import tictac_env
+import sys, tictac_env
 assert {*tictac_env.__all__} <= {*dir(tictac_env)}
 assert not {"tictac_env.arena", "tictac_env.position", "tictac_env.policies", "tictac_env.solver"} & {*sys.modules}
 from tictac_env import OpponentPool, Policy, Position, check_policy, make_policy
@@ -165,6 +164,8 @@ from tictac_env.position import Position
 make_policy("minimax").act(Position.from_moves("TicTacToe-v0", "5"), 0)
 make_policy("minimax:4", "ConnectFour-v0")
 """,
+}
+COMPILED_USES = {
     "search": """
 from tictac_agents import MCTS
 from tictac_env.position import Position
@@ -183,14 +184,24 @@ QLearning("TicTacToe-v0", seed=0).learn(total_episodes=3, progress_bar=False)
 }
 
 
-@pytest.mark.parametrize("use", USES)
-def test_no_heavy_package_is_loaded_without_need(use: str) -> None:
+LOADED = """
+import sys, gymnasium
+before = set(sys.modules)
+for name, use in {uses}.items():
+    exec(use, {{}})
+    print(name, *set(sys.modules) - before)
+"""
+
+
+@pytest.mark.parametrize(("uses", "needed"), [(USES, set()), (COMPILED_USES, COMPILED)], ids=["plain", "compiled"])
+def test_no_heavy_package_is_loaded_without_need(uses: dict[str, str], needed: set[str]) -> None:
     """Gymnasium itself loads one or another of these in some versions, so what counts is what we add to it."""
-    script = f"import sys, gymnasium\nbefore = set(sys.modules)\n{USES[use]}\nprint(*set(sys.modules) - before)"
+    script = LOADED.format(uses=uses)
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    loaded = {name.split(".")[0] for name in done.stdout.split()}
-    assert not loaded & set(HEAVY) - NEEDED.get(use, set())
+    loaded = {use: set(modules) for use, *modules in map(str.split, done.stdout.splitlines())}
+    assert loaded.keys() == uses.keys()
+    assert [use for use in uses if {name.split(".")[0] for name in loaded[use]} & set(HEAVY) - needed] == []
 
 
 PROGRAM = """
@@ -215,6 +226,7 @@ COMMANDS = [
 ]
 
 
+@pytest.mark.slow
 def test_commands_run_without_scipy(tmp_path: Path) -> None:
     """A dependency may ask for it, as Numba's linear algebra does. Processes that are started find none, too."""
     (tmp_path / "scipy.py").write_text("raise ImportError('not here')")

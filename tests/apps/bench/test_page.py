@@ -237,19 +237,6 @@ def agent_of(record: dict[str, Any], game: int, name: str) -> dict[str, Any]:
     return found
 
 
-def test_places_are_counted_in_words(record: dict[str, Any]) -> None:
-    """1st, 2nd, 3rd, 4th, but 11th, 12th and 13th."""
-    [game] = record["games"] = record["games"][:1]
-    game["agents"] = [
-        copy.deepcopy(game["agents"][0]) | {"name": f"p{number}", "role": "yours"} for number in range(23)
-    ]
-    game["pairs"] = []
-    text = read(record)
-    for number in range(1, 24):
-        end = {1: "st", 2: "nd", 3: "rd", 21: "st", 22: "nd", 23: "rd"}.get(number, "th")
-        assert f"p{number - 1} yours {number}{end} of 23." in text
-
-
 SEAT_TRUTHS: list[tuple[dict[str, Any], Any, str]] = [
     ({"infallible": True}, None, "cannot be beaten"),
     ({"infallible": False}, {"shortest": True, "cells": [0] * 7}, "loses in 7 plies"),
@@ -316,23 +303,19 @@ def test_the_evidence_is_told(record: dict[str, Any], method: str, answer: str) 
 
 def test_overlapping_intervals_are_counted(record: dict[str, Any]) -> None:
     record["games"] = record["games"][1:]
-    agents = record["games"][0]["agents"]
-    bounds: list[tuple[int, str]] = [
-        (0, "No other's interval overlaps."),
-        (1, f"The interval of {agents[3]['name']} overlaps."),
-    ]
-    bounds.append((2, "The intervals of 2 others overlap."))
-    agents[0]["rating"]["low"] = 1000.0
-    for count, sentence in bounds:
-        for number, agent in enumerate(agents[1:], 1):
-            agent["rating"] |= {"high": 1000.0 if number in (3, 5)[:count] else 999.0, "unbounded": ""}
+    best, *others = record["games"][0]["agents"]
+    nobody, two = "No other's interval overlaps.", "The intervals of 2 others overlap."
+    one = f"The interval of {others[2]['name']} overlaps."
+    best["rating"]["low"] = 1000.0
+    for count, sentence in ((0, nobody), (1, one), (2, two)):
+        for number, agent in enumerate(others):
+            agent["rating"] |= {"high": 1000.0 if number in (2, 4)[:count] else 999.0, "unbounded": ""}
         assert sentence in read(record)
-    agents[5]["rating"] |= {"high": None, "unbounded": "below"}
-    assert bounds[1][1] in read(record)
-    agents[5]["rating"]["unbounded"] = "above"
-    assert bounds[2][1] in read(record)
-    agents[0]["rating"]["low"] = None
-    assert bounds[0][1] in read(record)
+    for unbounded, sentence in (("below", one), ("above", two)):
+        others[4]["rating"] |= {"high": None, "unbounded": unbounded}
+        assert sentence in read(record)
+    best["rating"]["low"] = None
+    assert nobody in read(record)
 
 
 def test_random_play_is_set_beside_the_truth(record: dict[str, Any]) -> None:
@@ -389,27 +372,30 @@ def test_fifty_forfeits_are_listed(record: dict[str, Any], count: int, sentence:
     assert ("the clock; the first 50." in text) == (count == 51)
 
 
-def test_all_figures_have_their_columns(record: dict[str, Any]) -> None:
-    for number, title in enumerate(("Tic-tac-toe", "Connect Four")):
-        game = record["games"][number]
-        agent = game["agents"][0]
-        agent["seconds"] = {"train": None, "judge": 1.25, "move": 0.00999}
-        agent["rating"] |= {"games": 1234, "forfeits": 7}
-        table = page(record | {"games": [game]}).split('aria-label="figures"')[1].split("</table>")[0]
-        head, *rows = (re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", row) for row in table.split("<tr>")[1:])
-        cells = dict(zip(head, rows[0], strict=True))
-        assert game["title"] == title and len(rows) == len(game["agents"])
-        told = (cells["score"], cells["games"], cells["forfeits"], cells["judged, CPU-s"], cells["ms a move"])
-        assert told == (f"{100 * agent['rating']['score']:.1f}\u00a0%", "1,234", "7", "1.2", "9.99")
-        assert ("exploitability" in head) == (number == 0)
-        assert cells["Elo (95 %)"].startswith(f"{agent['rating']['elo']:.0f} (")
-        measures = {(one["name"], one["among"]): one["value"] for one in agent["measures"]}
-        assert cells["mistakes"] == f"{100 * measures['mistakes', 'all']:.1f}\u00a0%"
-        assert cells["critical mistakes"] == f"{100 * measures['mistakes', 'critical']:.1f}\u00a0%"
-        assert cells["regret"] == f"{measures['regret', 'all']:.3f}"
-        shares = " / ".join(f"{100 * share:.1f}" for share in agent["v_random"]["second"])
-        sampled = "" if agent["v_random"]["exact"] else " sampled"
-        assert cells["as second v random, W/D/L %"] == shares + sampled
+@pytest.mark.parametrize("number", [0, 1])
+def test_all_figures_have_their_columns(record: dict[str, Any], number: int) -> None:
+    game = record["games"][number]
+    agent = game["agents"][0]
+    agent["seconds"] = {"train": None, "judge": 1.25, "move": 0.00999}
+    agent["rating"] |= {"games": 1234, "forfeits": 7}
+    table = page(record | {"games": [game]}).split('aria-label="figures"')[1].split("</table>")[0]
+    head, *rows = (re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", row) for row in table.split("<tr>")[1:])
+    cells = dict(zip(head, rows[0], strict=True))
+    assert len(rows) == len(game["agents"]) and ("exploitability" in head) == (number == 0)
+    measures = {(one["name"], one["among"]): one["value"] for one in agent["measures"]}
+    shares = " / ".join(f"{100 * share:.1f}" for share in agent["v_random"]["second"])
+    expected = {
+        "score": f"{100 * agent['rating']['score']:.1f}\u00a0%",
+        "games": "1,234",
+        "forfeits": "7",
+        "judged, CPU-s": "1.2",
+        "ms a move": "9.99",
+        "mistakes": f"{100 * measures['mistakes', 'all']:.1f}\u00a0%",
+        "critical mistakes": f"{100 * measures['mistakes', 'critical']:.1f}\u00a0%",
+        "regret": f"{measures['regret', 'all']:.3f}",
+        "as second v random, W/D/L %": shares + ("" if agent["v_random"]["exact"] else " sampled"),
+    }
+    assert {column: cells[column] for column in expected} == expected
 
 
 def test_all_charts_of_a_game_have_the_height_of_the_largest_value(

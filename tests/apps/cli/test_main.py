@@ -141,13 +141,6 @@ def test_help_loads_nothing_heavy() -> None:
     assert not set(loaded) & set(HEAVY)
 
 
-def test_the_package_can_be_run() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "tictac_apps", "--version"], capture_output=True, text=True, check=True
-    )
-    assert done.stdout == f"tictac-env {tictac_env.__version__}\n"
-
-
 @pytest.mark.parametrize(
     ("streams", "status", "message"), [("2>&-", 0, ""), (">&-", 2, "standard output"), ("<&-", 0, "")]
 )

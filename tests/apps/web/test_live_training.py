@@ -48,7 +48,7 @@ class Waiting(io.StringIO):
     def readline(self, *size: Any) -> str:
         line = super().readline()
         if not line:
-            threading.Event().wait(60)
+            threading.Event().wait(600)
         return line
 
 

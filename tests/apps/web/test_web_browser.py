@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from browser import DESKTOP, PHONE, Visitor, served
 from chromium import needs_chromium
+from conftest import breadth
 
 from tictac_apps.web.export import export_page
 from tictac_env.arena import round_robin
@@ -128,6 +129,7 @@ def test_an_illegal_click_changes_nothing_and_says_why(visitor: Visitor) -> None
         assert visitor.said() == said and visitor.moves() == list(moves)
 
 
+@slow
 def test_the_words_are_explained_in_every_view_and_close(visitor: Visitor) -> None:
     for link, moves in ((f"game={TTT}&opponent=nobody", 0), ("view=train", 0)):
         visitor.open(link)
@@ -203,6 +205,7 @@ def train(visitor: Visitor, games: int, until: str, **choices: str) -> Any:
     return page
 
 
+@slow
 @pytest.mark.parametrize(("label", "choice"), [("Agent", "Sarsa"), ("Game", C4)])
 def test_the_form_of_a_training_promises_no_result(visitor: Visitor, label: str, choice: str) -> None:
     visitor.open("view=train")
@@ -545,6 +548,7 @@ def test_two_agents_are_watched_and_a_game_is_replayed(reader: Visitor) -> None:
     assert len(reader.moves()) == count == reader.page.locator(".board .stone").count()
 
 
+@slow
 def test_every_opponent_on_offer_has_a_line(visitor: Visitor) -> None:
     for game in (TTT, C4):
         visitor.open(f"game={game}&opponent=nobody&moves=1&seat=second")  # no opponent is to move
@@ -560,6 +564,7 @@ def test_every_opponent_on_offer_has_a_line(visitor: Visitor) -> None:
         assert all(lines) and len(set(lines)) == len(kinds)
 
 
+@slow
 @pytest.mark.parametrize(("game", "first", "second"), [(TTT, "X", "O"), (C4, "red", "yellow")])
 def test_the_sides_have_the_names_of_their_game(visitor: Visitor, game: str, first: str, second: str) -> None:
     visitor.open(f"game={game}&opponent=nobody&moves=1")
@@ -576,17 +581,20 @@ def test_the_sides_have_the_names_of_their_game(visitor: Visitor, game: str, fir
         assert not {"red", "yellow"} & set(re.findall("[a-z]+", page.locator("#play").inner_html().lower()))
 
 
+LINKS: list[tuple[str, str, list[str], str]] = [
+    (f"game={C4}&moves=4444444", C4, [], "column 4 is full"),
+    (f"game={C4}&moves=44&seed=abc&opponent=nobody", C4, ["4", "4"], "abc"),
+    (f"game={C4}&moves=49&seat=second&opponent=random", C4, ["?"], "9"),  # the opponent begins
+    ("game=Chess-v0&moves=12", TTT, [], "Chess-v0"),
+    ("game=KInARow-v0:9x9-4", TTT, [], "KInARow-v0:9x9-4"),
+    ("seed=-1", TTT, [], "-1"),
+    ("", TTT, [], ""),
+]
+
+
 @pytest.mark.parametrize(
     ("link", "game", "moves", "named"),
-    [
-        (f"game={C4}&moves=4444444", C4, [], "column 4 is full"),
-        (f"game={C4}&moves=49&seat=second&opponent=random", C4, ["?"], "9"),  # the opponent begins
-        ("game=Chess-v0&moves=12", TTT, [], "Chess-v0"),
-        ("game=KInARow-v0:9x9-4", TTT, [], "KInARow-v0:9x9-4"),
-        (f"game={C4}&moves=44&seed=abc&opponent=nobody", C4, ["4", "4"], "abc"),
-        ("seed=-1", TTT, [], "-1"),
-        ("", TTT, [], ""),
-    ],
+    breadth(LINKS[:2], LINKS),
 )
 def test_a_bad_link_shows_a_board_and_its_fault(
     browser: Any, address: str, link: str, game: str, moves: list[str], named: str
@@ -672,6 +680,7 @@ def test_a_move_is_seen_at_once_and_taken_back_if_the_server_is_lost(visitor: Vi
     visitor.wrong.clear()  # the browser logs the failed request
 
 
+@slow
 def test_quick_keys_are_not_lost(reader: Visitor) -> None:
     reader.open(f"game={C4}&opponent=nobody")
     reader.press("12345671")
@@ -683,6 +692,7 @@ def test_quick_keys_are_not_lost(reader: Visitor) -> None:
     assert reader.moves()[::2] == ["1", "2"]
 
 
+@slow
 def test_another_opponent_goes_on_with_the_game_and_another_board_begins_one(reader: Visitor) -> None:
     reader.open(f"game={C4}&opponent=nobody&moves=4453")
     reader.page.select_option("select[name=opponent]", "random")
@@ -730,6 +740,7 @@ def test_waiting_is_said(visitor: Visitor) -> None:
     visitor.wait_for("Your move")
 
 
+@slow
 def test_equal_chances_are_random_and_one_choice_is_framed(reader: Visitor) -> None:
     reader.open(f"game={TTT}&opponent=random")
     assert len(reader.notes("thought", 9)) == 9
@@ -742,11 +753,10 @@ def test_equal_chances_are_random_and_one_choice_is_framed(reader: Visitor) -> N
     assert framed.locator(".exact.top").inner_text() == "="
 
 
-SIZES = [(320, 640), (740, 360), (1440, 900)]
-MORE_SIZES = [pytest.param(size, marks=pytest.mark.slow) for size in ((390, 844), (820, 1180), (1920, 1080))]
+SIZES = [(320, 640), (740, 360), (390, 844), (820, 1180), (1440, 900), (1920, 1080)]
 
 
-@pytest.mark.parametrize("size", [*SIZES, *MORE_SIZES])
+@pytest.mark.parametrize("size", breadth(SIZES[:1], [(size,) for size in SIZES]))
 def test_the_board_fills_the_window_with_its_switches(browser: Any, folder: str, size: tuple[int, int]) -> None:
     width, height = size
     reader = Visitor(browser, folder, {"width": width, "height": height})
@@ -763,6 +773,7 @@ def test_the_board_fills_the_window_with_its_switches(browser: Any, folder: str,
     reader.close()
 
 
+@slow
 def test_a_phone_shows_the_board_and_its_buttons_without_scrolling(browser: Any, folder: str) -> None:
     phone = Visitor(browser, folder, {"width": 390, "height": 844})
     for game, moves, count in ((C4, "4453", 7), (TTT, "5", 8)):

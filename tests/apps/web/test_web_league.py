@@ -438,18 +438,6 @@ def test_agents_are_rated_in_groups_and_references_in_the_first(monkeypatch: pyt
     assert all(known[key] is before[key] for key in known.keys() & before.keys())
 
 
-def test_players_without_a_bound_are_at_the_ends() -> None:
-    def player(elo: float | None, low: float | None, score: float) -> dict[str, float | None]:
-        return {"elo": elo, "low": low, "score": score}
-
-    best_first = [
-        *(player(None, 300.0, 1.0), player(None, 100.0, 0.9), player(50.0, 20.0, 0.8), player(50.0, 20.0, 0.7)),
-        *(player(-10.0, None, 0.9), player(None, None, 0.1), player(None, None, 0.0)),
-    ]
-    worst_first = best_first[::-1]
-    assert sorted(worst_first, key=league_module._strength, reverse=True) == best_first
-
-
 @pytest.mark.parametrize("game", list(GAMES.values()), ids=list(GAMES))
 def test_the_table_says_what_is_known_of_each_player(
     game: Game, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -483,17 +471,6 @@ def test_the_table_says_what_is_known_of_each_player(
         assert league.table(Fields({"store": "league", "game": other})) == nothing
         kept.get("Al", game).path.unlink()
         assert league._known_of(game, "Al") == {"opponent": "league:Al"} | unknown
-
-
-def test_judgements_are_read_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    truth = {
-        "a": {"mistakes": 0.0},
-        "b": {"mistakes": 1.0},
-        "c": {"unbeatable": True, "beaten_first": None, "beaten_second": "5"},
-    }
-    (tmp_path / "judged.json").write_text(json.dumps(truth))
-    with closing(League(KeptAgents(Limits(), tmp_path))) as league:
-        assert league._judged == truth and capsys.readouterr().err == ""
 
 
 def test_the_process_answers_each_line_with_one_whatever_players_print(

@@ -156,12 +156,11 @@ def test_a_person_who_types_a_name_that_is_not_allowed_reads_a_page() -> None:
     assert "&lt;b&gt;.local" in refused.text and "<b>" not in refused.text and "--allowed-host" in refused.text
 
 
-@pytest.mark.parametrize(("host", "here"), [("127.0.0.1", "127.0.0.1"), ("0.0.0.0", "127.0.0.1")])
-def test_the_address_that_is_shown_can_be_opened(host: str, here: str, tmp_path: Path) -> None:
+def test_the_address_that_is_shown_can_be_opened(tmp_path: Path) -> None:
     browser, opened = tmp_path / "browser", tmp_path / "opened"
     browser.write_text(f'#!/bin/sh\necho "$1" > {opened}\n')
     browser.chmod(0o755)
-    command = [sys.executable, "-m", "tictac_apps", "serve", "--host", host, "--port", "0", "--open"]
+    command = [sys.executable, "-m", "tictac_apps", "serve", "--host", "0.0.0.0", "--port", "0", "--open"]
     env = os.environ | {"BROWSER": str(browser)}
     program = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=env)
     try:
@@ -171,11 +170,11 @@ def test_the_address_that_is_shown_can_be_opened(host: str, here: str, tmp_path:
             if opened.exists() and opened.read_text():
                 break
             time.sleep(0.05)
-        assert opened.read_text() == f"http://{here}:{shown.port}/\n"
+        assert opened.read_text() == f"http://127.0.0.1:{shown.port}/\n"
     finally:
         program.kill()
         program.communicate()
-    assert shown.hostname == host or not ipaddress.ip_address(str(shown.hostname)).is_unspecified
+    assert not ipaddress.ip_address(str(shown.hostname)).is_unspecified
 
 
 def test_a_port_that_is_taken_is_named_and_an_address_of_ipv6_is_bracketed() -> None:
@@ -474,7 +473,8 @@ def test_the_menu_has_each_opponent_once_and_the_words_name_them() -> None:
     for game in GAMES.values():
         menu = opponents.menu(game)
         names = [one["name"] for one in menu["opponents"]]
-        assert names[:10] == [f"level:{number}" for number in range(1, 11)] and len(set(names)) == len(names)
+        levels = [name for name in names if name.startswith("level:")]
+        assert levels == [f"level:{number}" for number in range(1, 11)] and len(set(names)) == len(names)
         assert {"random", "rule", "ntuple", "perfect:0.1"} <= set(names) and "human" not in names
         assert ("minimax-first" if game.cells == 9 else "minimax-first:4") in names
         assert menu["league"] == menu["files"] == []
