@@ -139,11 +139,6 @@ def test_a_shorter_training_is_a_part_of_the_usual_one(name: str, game: str, sho
     assert (tree.training.settings.total_games is None) == (shorter == 1)  # a whole one needs no length
 
 
-def test_what_takes_longest_on_connect_four_is_known() -> None:
-    seconds = {game: {name: of_cast([name], game)[name].seconds for name in ("level:10", "rule")} for game in TITLES}
-    assert seconds == {TTT: {"level:10": 1.0, "rule": 1.0}, C4: {"level:10": 60.0, "rule": 1.0}}
-
-
 def test_a_training_is_told_in_a_sentence() -> None:
     told = training("QLearning", TTT).sentence(14_000, None)
     assert told.endswith(": 14,000 games against random.") and told[0].isupper()
@@ -154,11 +149,6 @@ def test_a_training_is_told_in_a_sentence() -> None:
 def test_players_that_need_torch_are_left_out_by_their_names() -> None:
     names = ["rule", "DQN", "my.zip", "MaskablePPO", "QLearning", "FittedQ", "AlphaZero"]
     assert without_networks(names) == ["rule", "QLearning", "AlphaZero"]
-
-
-def test_two_players_of_one_name_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"'rule'.*mine=rule"):
-        of_cast(["rule", "random"], TTT, rule="my.py:rule")
 
 
 def lowest(observation: Any, mask: npt.NDArray[np.int8]) -> int:

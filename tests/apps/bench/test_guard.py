@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import pickle
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -81,21 +79,6 @@ def test_positions_that_are_asked_together_have_their_time_together(clock: Clock
     with pytest.raises(TooSlow):  # then each has its own
         Guarded(load_player(policy, TTT), "unused", TTT, 2.0, os.getpid()).act_many(batch, seeds)
     assert policy.moves == 3
-
-
-def test_a_move_runs_under_the_clock_of_the_judge(clock: Clock) -> None:
-    running: list[int] = []
-
-    @contextmanager
-    def run(moves: int) -> Iterator[None]:
-        running.append(moves)
-        yield
-
-    _, player = thinker(clock)
-    player.clock = SimpleNamespace(running=run)  # type: ignore[assignment]
-    player.act(START, 0)
-    player.act_many(PositionBatch.of([START] * 4), np.zeros(4, np.int64))
-    assert player.probabilities(START) is None and running == [1, 4, 1]
 
 
 def test_a_worker_ends_in_failure_once_a_move_took_three_times_its_time(

@@ -10,11 +10,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import breadth
 
 from tictac_apps.bench import records
 from tictac_apps.bench.records import (
@@ -116,22 +116,6 @@ def test_runs_are_told_apart_by_their_settings_whatever_their_order() -> None:
     assert compact({"a": [1, 2], "b": Path("x")}) == '{"a":[1,2],"b":"x"}'
 
 
-def test_the_progress_of_runs_is_told_as_they_are_kept(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[Any] = []
-
-    def bar(whole: int, what: str) -> Any:
-        told.append((whole, what))
-        return nullcontext(lambda done, text: told.append((done, text)))
-
-    monkeypatch.setattr(records, "progress_bar", bar)
-    monkeypatch.setattr(records, "map_jobs", lambda work, jobs, workers: ((job, work(job)) for job in jobs))
-    kept: list[Any] = []
-    jobs = [{"seed": seed, "name": "x" * 99} for seed in (1, 2)]
-    RunStore(path).complete(jobs, work, what="games", tell=lambda *run: kept.append(run))
-    assert told == [(2, "games"), *((seed, f"{seed}, {'x' * 57}") for seed in (1, 2))]
-    assert [(settings, results["share"]) for settings, results in kept] == [(jobs[0], 1 / 7), (jobs[1], 2 / 7)]
-
-
 def test_a_table_shows_numbers_as_people_read_them(capsys: pytest.CaptureFixture[str]) -> None:
     show("Runs", [{"player": "rule", "games": 12_345, "share": 0.123456, "exact": True, "positions": 1000.4}])
     title, *rows = [line.strip() for line in capsys.readouterr().out.splitlines()]
@@ -178,7 +162,7 @@ RunStore(sys.argv[1]).complete([{"seed": n, "seconds": float(sys.argv[2])} for n
 
 
 @pytest.mark.skipif(os.name != "posix", reason="Ctrl-C is sent to a process group")
-@pytest.mark.parametrize(("presses", "seconds"), [(1, 0.5), (2, 60)])
+@pytest.mark.parametrize(("presses", "seconds"), breadth([(1, 0.5)], [(2, 60)]))
 def test_ctrl_c(presses: int, seconds: float, tmp_path: Path) -> None:
     """A first one lets the jobs in progress end and keeps them; a second one ends the program at once."""
     path = tmp_path / "runs.jsonl"

@@ -830,24 +830,3 @@ def test_a_folder_fits_a_phone_and_passes_axe(browser: Any, folder: str, scheme:
         phone.open(f"{link}&opponent=nobody")
         phone.check_access(strict=True, preload=False)  # preloading asks for style sheets, which is refused in a folder
     phone.close()
-
-
-@slow
-def test_thirty_visitors_play_while_some_train(browser: Any, address: str) -> None:
-    """All are in the page at the same time, and each is answered."""
-    visitors = [Visitor(browser, address, PHONE if number % 2 else DESKTOP) for number in range(30)]
-    for number, one in enumerate(visitors):
-        one.open("view=train" if number < 3 else f"game={(TTT, C4)[number % 2]}")
-        if number < 3:
-            one.page.click("#train form button.main")
-    playing = visitors[3:]
-    for action in (0, 3):
-        for one in playing:
-            one.click(action)
-        for one in playing:
-            one.page.wait_for_function("!/thinking/.test(document.getElementById('status').innerText)")
-            assert len(one.moves()) >= 2
-    for one in visitors[:3]:
-        one.page.wait_for_selector("#train .good")
-    for one in visitors:
-        one.close()

@@ -9,15 +9,14 @@ import json
 import os
 import sys
 import threading
-import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from web_client import Client, visited
+from web_client import Client, visited, waited_for
 
 from tictac_agents import QLearning
 from tictac_apps.web import league as league_module
@@ -37,18 +36,10 @@ from tictac_env.solver.enumerate import SMALL_CELLS
 QUICK = Limits(rate=1e6, burst=10**6)
 GAME = "TicTacToe-v0"
 PLAN = {"agent": "QLearning", "game": GAME, "opponent": "random", "total": 30}
+NAMES = ("Bo b", "Анна B-1")
+"""The agents of the league, in the order in which they were kept."""
 LEAGUE = {"store": "league", "game": GAME}
 BEGIN, LOOK, KEEP, REPLY = "/api/training/begin", "/api/training/look", "/api/training/keep", "/api/reply"
-
-
-def waited_for(found: Callable[[], Any], seconds: float = 120) -> Any:
-    """The answer of `found` once it is true."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if seen := found():
-            return seen
-        time.sleep(0.1)
-    raise TimeoutError
 
 
 def trained(client: Client, **changes: Any) -> str:
@@ -79,46 +70,44 @@ def league_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module", name="client")
 def league_client(folder: Path) -> Iterator[Client]:
+    """A server that finds one agent in its folder."""
+    file_of(folder / GAME / "Bo b.npz")
     with visited(Server(QUICK, league=folder)) as http:
         yield Client(http)
 
 
-@pytest.fixture(scope="module", name="tokens")
-def two_agents(client: Client) -> dict[str, str]:
-    """The tokens of the trainings of two kept agents, by name."""
-    tokens = {name: trained(client, seed=seed) for seed, name in enumerate(("Анна-1", "Bo b"))}
-    for name, token in tokens.items():
-        assert client.post(KEEP, token=token, name=f" {name.replace(' ', '  ')} ") == {"kept": name}
-    return tokens
+@pytest.fixture(scope="module", name="token")
+def kept_token(client: Client) -> str:
+    """The token of a training whose agent is kept, too."""
+    token = trained(client)
+    assert client.post(KEEP, token=token, name=" Анна   B-1 ") == {"kept": "Анна B-1"}
+    return token
 
 
-def test_a_kept_agent_is_an_opponent_for_everybody_and_a_file(client: Client, tokens: dict[str, str]) -> None:
+def test_a_kept_agent_is_an_opponent_for_everybody_and_a_file(client: Client, token: str) -> None:
     offered = client.get("/api/opponents", game=GAME)["league"]
-    assert offered == [{"name": f"league:{name}", "shown": name} for name in tokens]
+    assert offered == [{"name": f"league:{name}", "shown": name} for name in NAMES]
     assert client.get("/api/opponents", game="ConnectFour-v0")["league"] == []
-    for name, token in tokens.items():
-        assert client.post(LOOK, token=token)["kept"] == name
-        asked = {"game": GAME, "moves": "5", "seed": 3}
-        answers = [
-            client.post(REPLY, **asked, opponent=one)["action"] for one in (f"league:{name}", f"training:{token}")
-        ]
-        assert answers[0] == answers[1]
-    assert "Анна-1" in client.refused("POST", REPLY, 404, game="ConnectFour-v0", opponent="league:Анна-1")
+    assert client.post(LOOK, token=token)["kept"] == "Анна B-1"
+    asked = {"game": GAME, "moves": "5", "seed": 3}
+    answers = [client.post(REPLY, **asked, opponent=one)["action"] for one in ("league:Анна B-1", f"training:{token}")]
+    assert answers[0] == answers[1]
+    assert "Анна B-1" in client.refused("POST", REPLY, 404, game="ConnectFour-v0", opponent="league:Анна B-1")
     client.refused("POST", BEGIN, 400, **(PLAN | {"opponent": "league:Bo b"}))
     answer = client.http.get("/api/league/agent", params={"game": GAME, "name": "bo B"})
     assert answer.headers["content-disposition"] == "attachment; filename*=utf-8''Bo%20b.npz"
     assert answer.content.startswith(b"PK")
 
 
-def test_the_league_rates_and_judges_them(client: Client, tokens: dict[str, str], folder: Path) -> None:
+def test_the_league_rates_and_judges_them(client: Client, token: str, folder: Path) -> None:
     table = played(client, 21)  # two agents and five policies, each pair
     names = [one["name"] for one in table["players"]]
-    assert sorted(names) == sorted([*league_module.REFERENCES, *tokens])
+    assert sorted(names) == sorted([*REFERENCES, *NAMES])
     rows = waited_for(
         lambda: (found := by_name(client)) and all(one["unbeatable"] is not None for one in found.values()) and found
     )
     assert rows["perfect"]["unbeatable"] and rows["random"]["elo"] == 0
-    for name in tokens:
+    for name in NAMES:
         policy = load_player(folder / GAME / f"{name}.npz").policy
         truth = verdict(policy)
         assert (rows[name]["beaten_first"], rows[name]["beaten_second"]) == (
@@ -139,9 +128,7 @@ def by_name(client: Client) -> dict[str, Any]:
     return {one["name"]: one for one in client.get("/api/league/table", **LEAGUE)["players"]}
 
 
-def test_a_restart_keeps_the_league_and_plays_nothing_twice(
-    client: Client, tokens: dict[str, str], folder: Path
-) -> None:
+def test_a_restart_keeps_the_league_and_plays_nothing_twice(client: Client, token: str, folder: Path) -> None:
     before = played(client, 21)
     with visited(Server(QUICK, league=folder, training=False)) as http:
         again = Client(http)
@@ -160,19 +147,20 @@ def test_a_restart_keeps_the_league_and_plays_nothing_twice(
         again.refused("POST", KEEP, 404, token="x", name="Carl")
 
 
-def test_another_copy_by_its_owner_takes_its_place(client: Client, tokens: dict[str, str], folder: Path) -> None:
-    before = (folder / GAME / "Bo b.npz").stat().st_mtime_ns
-    assert client.post(KEEP, token=tokens["Bo b"], name="BO B") == {"kept": "Bo b"}
-    assert (folder / GAME / "Bo b.npz").stat().st_mtime_ns > before
-    assert "Bo b" in client.refused("POST", KEEP, 409, token=tokens["Анна-1"], name="bo b")
+def test_another_copy_by_its_owner_takes_its_place(client: Client, token: str, folder: Path) -> None:
+    file = folder / GAME / "Анна B-1.npz"
+    before = file.stat().st_mtime_ns
+    assert client.post(KEEP, token=token, name="АННА b-1") == {"kept": "Анна B-1"}
+    assert file.stat().st_mtime_ns > before
+    assert "Bo b" in client.refused("POST", KEEP, 409, token=token, name="bo b")
 
 
 @pytest.mark.parametrize(
     "name",
     ["", "A", "a" * 25, "-ab", "=1+2", "a/b", "a.b", "../x", "rule", "You", "z\u0301\u0301\u0301\u0301a", "a\u202eb"],
 )
-def test_what_is_no_name_is_refused(client: Client, tokens: dict[str, str], name: str) -> None:
-    client.refused("POST", KEEP, 400, token=tokens["Bo b"], name=name)
+def test_what_is_no_name_is_refused(client: Client, token: str, name: str) -> None:
+    client.refused("POST", KEEP, 400, token=token, name=name)
 
 
 @pytest.mark.parametrize("name", ["Al", "a" * 24, "Zoë", "Zoe\u0308", "李小龍", "अनीता", "M_2 - x", "7b"])

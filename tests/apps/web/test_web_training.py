@@ -7,13 +7,13 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from web_client import Client, visited
+from web_client import Client, visited, waited_for
 
 from tictac_apps.web import trainings
 from tictac_apps.web.app import Server
@@ -24,6 +24,7 @@ from tictac_apps.web.trainings import Training, Trainings
 from tictac_env.games import GAMES
 
 SMALL = {"agent": "QLearning", "game": "TicTacToe-v0", "opponent": "random", "total": 50}
+GOING = ("waiting", "running")
 LOOK, BEGIN, REPLY = "/api/training/look", "/api/training/begin", "/api/reply"
 
 
@@ -35,12 +36,7 @@ def training_client() -> Iterator[Client]:
 
 def finished(client: Client, token: str) -> Any:
     """The report once the training is over."""
-    for _ in range(1200):
-        report = client.post(LOOK, token=token)
-        if report["state"] not in ("waiting", "running"):
-            return report
-        time.sleep(0.1)
-    raise TimeoutError(report)
+    return waited_for(lambda: (report := client.post(LOOK, token=token))["state"] not in GOING and report)
 
 
 def test_a_table_is_trained_looked_into_and_played(trainer: Client) -> None:
@@ -104,13 +100,6 @@ def processes(monkeypatch: pytest.MonkeyPatch) -> list[Process]:
     return Process.all
 
 
-def until_true(condition: Callable[[], Any]) -> None:
-    end = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.005)
-
-
 PLAN: Any = SimpleNamespace(file_name="agent.npz", total=50, unit="games", to_dict=lambda: {"total": 50})
 
 
@@ -133,7 +122,7 @@ def test_a_training_shows_what_its_process_reports(processes: list[Process], tmp
         {"kind": "thoughts", "moves": "5"}, {"kind": "level", "level": 3}, {"kind": "later"}, "{}",
     )  # fmt: skip
     training, over = started(tmp_path)
-    until_true(lambda: training.level)
+    waited_for(lambda: training.level)
     report = training.report(0)
     assert [row["at"] for row in report["rows"]] == report["lessons"] == list(range(500))
     assert (report["done"], report["thoughts"], report["level"]) == (777, {"moves": "5"}, {"level": 3})
@@ -225,7 +214,7 @@ def test_of_trainings_that_are_over_the_one_asked_for_least_recently_makes_room(
     assert (refused.value.status_code, refused.value.headers) == (429, {"retry-after": "60"})
     for token in (first, second):
         queue.stop(Fields({"token": token}))
-    until_true(lambda: [queue.get(token).state for token in (third, second, first)] == ["running", *["stopped"] * 2])
+    waited_for(lambda: [queue.get(token).state for token in (third, second, first)] == ["running", *["stopped"] * 2])
     folders = {token: queue.get(token).file.parent for token in (second, third, first)}
     fourth = begin()
     with pytest.raises(Refused) as refused:
@@ -265,10 +254,10 @@ def test_trainings_wait_in_the_order_they_came_and_leave_when_cancelled_or_left(
         assert [one["state"] for one in reports] == ["running"] + 3 * ["waiting"]
         assert client.post("/api/training/stop", token=cancelled)["state"] == "stopped"
         assert [client.post(LOOK, token=token)["place"] for token in (cancelled, last)] == [0, 2]
-        until_true(lambda: client.post(LOOK, token=last)["place"] == 1)  # its page asks, that of `left` does not
+        waited_for(lambda: client.post(LOOK, token=last)["place"] == 1)  # its page asks, that of `left` does not
         client.refused("POST", LOOK, 404, token=left)
         client.post("/api/training/stop", token=running)
-        until_true(lambda: client.post(LOOK, token=last)["state"] == "running")
+        waited_for(lambda: client.post(LOOK, token=last)["state"] == "running")
         assert client.post(LOOK, token=running)["state"] == "stopped" and len(processes) == 2
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -16,6 +17,16 @@ from tictac_apps.web.limits import Limits
 
 PATIENT = Limits(rate=1e6, burst=1_000_000, exact_seconds=10, review_seconds=20)
 """For tests that ask faster than a person does, on a slow machine."""
+
+
+def waited_for(found: Callable[[], Any], seconds: float = 120) -> Any:
+    """The answer of `found` once it is true."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if seen := found():
+            return seen
+        time.sleep(0.05)
+    raise TimeoutError
 
 
 def visited(server: Server, name: str = "127.0.0.1:8000") -> TestClient:
