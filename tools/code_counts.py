@@ -7,6 +7,7 @@ prints both tables as Markdown. The site shows them on the page "Architecture", 
 
 from __future__ import annotations
 
+import argparse
 import ast
 import sys
 import tomllib
@@ -87,5 +88,10 @@ def tables() -> str:
     return f"{markdown(sizes())}\n\n{markdown(walks())}"
 
 
-if __name__ == "__main__":
+def main() -> None:
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     print(tables())
+
+
+if __name__ == "__main__":
+    main()

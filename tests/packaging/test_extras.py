@@ -8,8 +8,6 @@ import sys
 import tomllib
 from pathlib import Path
 
-import pytest
-
 from tictac_apps.cli.show import information
 
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
@@ -45,7 +43,7 @@ USES: dict[str, dict[str, str]] = {
     },
     "openspiel": {"pyspiel": "import tictac_apps.bridges.openspiel"},
     "llm": {
-        "pyarrow": "from tictac_apps.language_models import save_rows; save_rows('prompts.parquet', [])",
+        "pyarrow": "from tictac_apps.language_models.prompts import save_rows; save_rows('prompts.parquet', [])",
         "mcp": "import tictac_apps.language_models.adapters.mcp",
     },
     "cluster": {"ray": "from tictac_env.jobs import Cluster, map_jobs; list(map_jobs(abs, [1], Cluster()))"},
@@ -68,7 +66,7 @@ def test_extras_are_used_listed_and_united() -> None:
 SCRIPT = """
 import sys
 sys.path[:0] = {path}
-for name, use in {uses}.items():
+for name, use in {uses}:
     sys.modules[name] = None
     try:
         exec(use, {{}})
@@ -80,12 +78,11 @@ for name, use in {uses}.items():
 """
 
 
-@pytest.mark.parametrize("extra", SINGLE)
-def test_what_is_missing_is_told_with_its_extra(extra: str, tmp_path: Path) -> None:
+def test_what_is_missing_is_told_with_its_extra(tmp_path: Path) -> None:
     """In another process, as modules that are loaded already ask for nothing."""
-    script = SCRIPT.format(path=sys.path, uses=USES[extra])
+    uses = [(extra, name, use) for extra in SINGLE for name, use in USES[extra].items()]
+    script = SCRIPT.format(path=sys.path, uses=[(name, use) for _, name, use in uses])
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=tmp_path)
-    told = done.stdout.splitlines()
-    assert [line.split(" ", 2)[:2] for line in told] == [[name, "DependencyNotInstalled"] for name in USES[extra]]
-    for line in told:
+    for line, (extra, name, _) in zip(done.stdout.splitlines(), uses, strict=True):
+        assert line.split(" ", 2)[:2] == [name, "DependencyNotInstalled"], line
         assert line.endswith(f'pip install "tictac-env[{extra}]"'), line

@@ -27,6 +27,8 @@ from tictac_apps.bench import run as job
 from tictac_apps.bench.cast import LEARNERS, QUICKLY, cast
 from tictac_apps.bench.results import SCHEMA, truth_text
 from tictac_apps.cli import main
+from tictac_apps.cli.main import make_parser
+from tictac_apps.cli.train import chosen
 from tictac_env.arena import ResultStore, exploitability
 from tictac_env.games import GAMES
 from tictac_env.policies import load_player
@@ -219,17 +221,12 @@ def test_a_wrong_player_is_named_before_anything_is_done(
 
 def test_the_command_of_each_learner_trains_with_its_settings(tmp_path: Path) -> None:
     """The options are those of `tictac train`, and give the settings that the learner has."""
-    from tictac_apps.cli.arguments import CommandParser
-    from tictac_apps.cli.train import add_agents, chosen
-
     for game, learners in LEARNERS.items():
         for one in cast(list(learners), game, str(tmp_path), QUICKLY[game], 0, {}):
             assert one.training is not None
             if one.training.settings is None:
                 continue
-            parser = CommandParser()
-            add_agents(parser)
-            options = parser.parse_args(one.training.command.split()[2:])
+            options = make_parser().parse_args(one.training.command.split()[1:])
             assert chosen(options) == one.training.settings and options.seed == 0
 
 

@@ -20,15 +20,16 @@ LONG = {
     "play": "tictac_apps.cli.play.Series.begin",
     "play level:7 rule": "tictac_apps.cli.play.TerminalTable.watch",
     "serve": "tictac_apps.cli.make.serve",
-    "train": "tictac_agents.factory.new_agent",
-    "bench": "tictac_apps.cli.judge.of_agents",
+    "train": "tictac_apps.cli.train.new_agent",
+    "bench": "tictac_apps.bench.run.bench",
     "warm": "tictac_apps.warm.make_first_uses",
     "prove ntuple": "tictac_apps.cli.judge.prove",
-    "grade": "tictac_apps.cli.grade.grade",
+    "grade work": "tictac_apps.cli.grade.grade",
+    "grade submission": "tictac_apps.cli.grade.grade",
     "grade class": "tictac_apps.cli.grade.grade_class",
     "grade --assignment": "tictac_apps.cli.grade._hand_out",
     "grade --make": "tictac_apps.grading.autograder_zip.make_zip",
-    "export agent": "tictac_apps.cli.make.of_agents",
+    "export agent": "tictac_apps.export.export_agent",
     "audit mcts": "tictac_apps.cli.judge.audit",
     "audit http": "tictac_apps.cli.judge.audit",
     'audit "program': "tictac_apps.cli.judge.audit",
@@ -91,8 +92,10 @@ def test_an_example_runs(
             new_agent(agent, usual(agent), 0).save(path)
     words = example.removeprefix("tictac ")
     cut = [place for begun, place in LONG.items() if words.startswith(begun)]
+    stopped = list[str]()
 
     def stop(*_: object, **__: object) -> None:
+        stopped.append(words)
         raise KeyboardInterrupt
 
     for place in cut:
@@ -100,3 +103,4 @@ def test_an_example_runs(
     status = cli.main(shlex.split(words))
     err = capsys.readouterr().err
     assert status in ((0, 1, STOPPED) if cut else (0, 1)), err
+    assert bool(stopped) == bool(cut), "a place in LONG is not where this example goes"
