@@ -196,8 +196,8 @@ for name, use in {uses}.items():
 @pytest.mark.parametrize(("uses", "needed"), [(USES, set()), (COMPILED_USES, COMPILED)], ids=["plain", "compiled"])
 def test_no_heavy_package_is_loaded_without_need(uses: dict[str, str], needed: set[str]) -> None:
     """Gymnasium itself loads one or another of these in some versions, so what counts is what we add to it."""
-    script = LOADED.format(uses=uses)
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    command = [sys.executable, "-c", LOADED.format(uses=uses)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     loaded = {use: set(modules) for use, *modules in map(str.split, done.stdout.splitlines())}
     assert loaded.keys() == uses.keys()

@@ -82,7 +82,7 @@ def test_the_c_reference_plays_by_the_rules_and_draws_every_legal_action_alike(g
     start = Position.start(IDS[game])
     positions, ends, generator = [start] * 40, {-1: 0, 0: 0}, random.Random(0)
     drawn, expected = np.zeros(boards.masks.shape[1]), np.zeros(boards.masks.shape[1])
-    for _ in range(500):
+    for _ in range(250):
         legal = boards.masks != 0
         boards.draw()
         drawn += np.bincount(boards.actions, minlength=len(drawn))

@@ -34,7 +34,7 @@ from tictac_env.games import GAMES
 from tictac_env.policies import load_player
 from tictac_env.position import IllegalMove
 
-SMALL = ["--no-deep", "--shorter", "0.02", "--games", "4", "--positions", "30", "--workers", "2"]
+SMALL = ["--no-deep", "--shorter", "0.02", "--games", "4", "--positions", "30", "--workers", "1"]
 TIC_TAC_TOE = ("random", "rule", "minimax", "QLearning", "ValueIteration")
 CONNECT_FOUR = ("rule", "NTupleTD")
 PLAYERS = """
@@ -146,6 +146,7 @@ def test_everybody_is_judged_and_rated_and_has_met_everybody(
     assert all((folder / name).exists() for name in ("report.html", "results.schema.json"))
 
 
+@pytest.mark.slow
 def test_connect_four_has_learners_and_exact_results_against_perfect_play(connect_four: dict[str, Any]) -> None:
     agents = players(connect_four)
     check_pairs(connect_four["games"][0])
@@ -158,32 +159,46 @@ def test_connect_four_has_learners_and_exact_results_against_perfect_play(connec
     assert len(moves["cells"]) == len(set(moves["cells"])) == len(moves["moves"]) and len(moves["winning_cells"]) >= 4
 
 
-def test_kept_work_is_not_repeated_and_a_lost_learner_is_trained_again(
-    record: dict[str, Any], folder: Path, tmp_path: Path
-) -> None:
-    words = [*SMALL, "--game", "TicTacToe-v0"]
-    learned = next((folder / "agents").glob("QLearning-*.npz"))
+def test_kept_work_is_not_repeated(record: dict[str, Any], folder: Path) -> None:
     before = {path: path.read_bytes() for path in [folder / "judged-runs.jsonl", *(folder / "agents").glob("Q*")]}
     with ResultStore(folder / "games.sqlite") as store:
         games = len(store)
-    assert without_times(run(folder, *words, "--against", *TIC_TAC_TOE)) == without_times(record)
+    again = run(folder, *SMALL, "--game", "TicTacToe-v0", "--against", *TIC_TAC_TOE)
+    assert without_times(again) == without_times(record)
     assert {path: path.read_bytes() for path in before} == before
     with ResultStore(folder / "games.sqlite") as store:
         assert len(store) == games
+
+
+@pytest.mark.slow
+def test_a_lost_learner_is_trained_again_and_its_file_plays_as_yours(
+    record: dict[str, Any], folder: Path, tmp_path: Path
+) -> None:
+    learned = next((folder / "agents").glob("QLearning-*.npz"))
     learned.rename(file := tmp_path / "mine.npz")
-    agents = players(run(folder, str(file), *words, "--against", "random", "QLearning"))
+    words = [*SMALL, "--game", "TicTacToe-v0", "--against", "random", "QLearning"]
+    agents = players(run(folder, str(file), *words))
     assert agents["mine"]["verdict"] == agents["QLearning"]["verdict"] and learned.exists()
     assert (agents["mine"]["kind"], agents["mine"]["role"], agents["mine"]["training"]) == ("file", "yours", None)
     assert agents["QLearning"]["role"] == "cast"
 
 
-@pytest.mark.parametrize("game", breadth(["TicTacToe-v0"], ["ConnectFour-v0"]))
+FAILING = ("throws", "hangs", "illegal", "dies")
+
+
+@pytest.mark.parametrize(
+    ("game", "bots"),
+    breadth([("TicTacToe-v0", ("hangs", "dies"))], [("TicTacToe-v0", FAILING), ("ConnectFour-v0", ("lowest",))]),
+)
 def test_a_player_that_fails_costs_itself_only(
-    game: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    game: str,
+    bots: tuple[str, ...],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("bots.py").write_text(PLAYERS)
-    bots = ["throws", "hangs", "illegal", "dies"] if game == "TicTacToe-v0" else ["lowest"]
     words = [f"{name}=bots.py:{name}" for name in bots]
     found = run(tmp_path / "out", *words, *SMALL, "--game", game, "--against", "random", "rule", "--time-limit", "0.3")
     agents, out = players(found), capsys.readouterr().out
@@ -194,7 +209,7 @@ def test_a_player_that_fails_costs_itself_only(
     if "dies" in bots:
         assert all(agents[name]["verdict"] is None for name in bots)
         assert all(f"Tic-tac-toe, {name}: {agents[name]['failure']}\n" in out for name in bots)
-        assert {one["player"] for one in found["games"][0]["forfeits"]} == {"throws", "hangs", "illegal"}
+        assert {one["player"] for one in found["games"][0]["forfeits"]} == {*bots} - {"dies"}
     else:
         assert agents["lowest"]["losing"]["first"]["moves"] in out
 

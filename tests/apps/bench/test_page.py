@@ -217,7 +217,7 @@ def test_a_player_that_draws_its_moves_is_said_to_and_nothing_is_proven_of_it(re
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
-@pytest.mark.parametrize("games", [[0, 1], [0], [1]], ids=str)
+@pytest.mark.parametrize("games", breadth([[0, 1]], [([0],), ([1],)]), ids=str)
 def test_a_record_may_lack_things(record: dict[str, Any], change: Callable[..., None], games: list[int]) -> None:
     record["games"] = [record["games"][number] for number in games]
     if change is of_one_player and games != [0, 1]:

@@ -58,6 +58,7 @@ def run(arguments: list[str], cache: Path) -> subprocess.CompletedProcess[str]:
     return done
 
 
+@pytest.mark.slow
 def test_a_use_is_compiled_once(tmp_path: Path) -> None:
     command = ["-m", "tictac_apps", "warm", "KInARow-v0:3x4-3", "--only", "minimax"]
     done = run(command, tmp_path / "cache")

@@ -81,7 +81,7 @@ def test_n_tuple_networks_choose_the_same_moves_at_the_same_plies(settings: dict
     assert not disagreements(small_network(**settings), 60)
     coarse = small_network(**settings)  # many actions are worth the same
     coarse.weights[:] = coarse.weights >> 23 << 23
-    assert not disagreements(coarse, 250)
+    assert not disagreements(coarse, 100)
 
 
 @pytest.mark.slow  # as the game is compiled
