@@ -71,19 +71,26 @@ FILES = {
 }
 
 
+@pytest.mark.parametrize(
+    "commands",
+    [[name for name in RUNS if name != "bench"], pytest.param(["bench"], marks=pytest.mark.slow)],  # which has workers
+    ids=["others", "bench"],
+)
 def test_every_command_takes_a_game_of_ones_own(
-    own_game: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    commands: list[str], own_game: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("quit\n"))
     for name, content in FILES.items():
         Path(name).write_text(content)
-    for command, (words, told) in RUNS.items():
+    for command in commands:
+        words, told = RUNS[command]
         assert cli.main([*command.split(), *words, "--game", own_game]) in (0, 1), capsys.readouterr().err
         out = capsys.readouterr().out
         assert told in out, command
         if command != "grade":  # whose game is not a default of the command's
             assert "Own-v0" in out.splitlines()[0], command
-    assert cli.main(["audit", "own.npz", "--quick"]) == 0, "its module is imported by now"
+    if "train" in commands:
+        assert cli.main(["audit", "own.npz", "--quick"]) == 0, "its module is imported by now"
 
 
 def test_no_command_with_a_game_is_forgotten() -> None:
