@@ -47,7 +47,7 @@ from benchmarks.records import (
 )
 from tictac_agents import MCTS, AlphaZero
 from tictac_agents.curves import against_perfect, new_figure
-from tictac_apps.bench.records import Row, RunStore, Settings, show
+from tictac_apps.bench.records import Row, RunSettings, RunStore, show
 from tictac_apps.bench.results import shares_text
 from tictac_env.arena import exact_results, suite, verdict
 from tictac_env.arena.suites import PHASES, Suite, phases
@@ -111,7 +111,7 @@ def keeps_the_value(agent: Policy, game: str) -> bool:
     return found.exact and found.as_first.shares.losses == found.as_second.shares.losses == 0
 
 
-def proof(settings: Settings) -> Row:
+def proof(settings: RunSettings) -> Row:
     """Learns a small game until it keeps the value."""
     agent = AlphaZero(settings["game"], **settings["settings"], seed=settings["seed"])
     AlphaZero(settings["game"], **settings["settings"], seed=0).learn(2, progress_bar=False)  # compiled
@@ -136,7 +136,7 @@ def v_perfect(agent: Policy) -> Row:
     return {f"as {seat} v perfect, W/D/L %": shares_text(found[seat]) for seat in ("first", "second")}
 
 
-def learned(settings: Settings, models: Path) -> Row:
+def learned(settings: RunSettings, models: Path) -> Row:
     """Learns Connect Four, and returns the curve and the results. The agent and its curve are saved now and then, and a
     run that was stopped continues from there.
     """
@@ -183,7 +183,7 @@ def openings() -> Suite:
     return Suite.of(f"{REPORT}, opening", [whole[int(i)] for i in chosen])
 
 
-def searched(settings: Settings, models: Path, data: Path) -> Row:
+def searched(settings: RunSettings, models: Path, data: Path) -> Row:
     """The mistakes of a search, with the network of a run or with rollouts."""
     agent = None if settings["seed"] is None else AlphaZero.load(models / f"{NAME}-{settings['seed']}.npz")
     by: dict[str, Any] = {"exploration": settings["exploration"], "evaluator": agent} if agent else {}
@@ -192,7 +192,7 @@ def searched(settings: Settings, models: Path, data: Path) -> Row:
     return {f"{name}, %": mistakes(player, positions) for name, positions in sets.items()}
 
 
-def part(settings: Settings) -> Row:
+def part(settings: RunSettings) -> Row:
     """Learns for some CPU time with one thing changed."""
     changed = {**settings["settings"], "final_step": 1.0}
     agent = AlphaZero(GAME, **changed, seed=settings["seed"])
@@ -204,7 +204,7 @@ def part(settings: Settings) -> Row:
     return row | {f"32 simulations, {CHOOSE}, %": mistakes(agent.playing_with(32), CHOOSE)}
 
 
-def jobs_of(options: argparse.Namespace, command: str) -> list[Settings]:
+def jobs_of(options: argparse.Namespace, command: str) -> list[RunSettings]:
     """The settings of all runs of a command."""
     seeds = range(options.seeds)
     if command == "proofs":
@@ -230,7 +230,7 @@ def jobs_of(options: argparse.Namespace, command: str) -> list[Settings]:
     ]
 
 
-def work_of(settings: Settings, options: argparse.Namespace) -> Row:
+def work_of(settings: RunSettings, options: argparse.Namespace) -> Row:
     """The results of a run."""
     if settings["run"] == "proofs":
         return proof(settings)
@@ -241,7 +241,7 @@ def work_of(settings: Settings, options: argparse.Namespace) -> Row:
 
 def tables_of(store: RunStore) -> dict[str, list[Row]]:
     """A table for each command that has runs, and `curve`."""
-    runs: dict[str, list[tuple[Settings, Row]]] = {}
+    runs: dict[str, list[tuple[RunSettings, Row]]] = {}
     for settings, results in store:
         runs.setdefault(settings["run"], []).append((settings, results))
     tables = {
@@ -254,7 +254,7 @@ def tables_of(store: RunStore) -> dict[str, list[Row]]:
     return {name: rows for name, rows in tables.items() if rows}
 
 
-def proofs_of(runs: Sequence[tuple[Settings, Row]]) -> list[Row]:
+def proofs_of(runs: Sequence[tuple[RunSettings, Row]]) -> list[Row]:
     """A row for each game and network: in how many runs it kept the value, and what these took."""
     rows: list[Row] = []
     for key in dict.fromkeys((settings["game"], settings["network"]) for settings, _ in runs):
@@ -281,7 +281,7 @@ def players_of(seed: int, run: Row) -> list[Row]:
     return rows
 
 
-def budget(settings: Settings) -> str:
+def budget(settings: RunSettings) -> str:
     return f"{SEARCH_MS} ms" if settings["unit"] == "ms" else f"{SIMULATIONS:,} simulations"
 
 

@@ -16,7 +16,7 @@ import time
 from statistics import fmean
 
 from benchmarks.records import add_output, parser_of, positive, save
-from tictac_apps.bench.records import Row, RunStore, Settings, show
+from tictac_apps.bench.records import Row, RunSettings, RunStore, show
 from tictac_apps.cli.arguments import add_workers, chosen_workers
 from tictac_env.arena import SeatResult, exact_results
 from tictac_env.games import get_game
@@ -40,7 +40,7 @@ def played_by(name: str) -> str:
     return described(level_settings(get_game(GAME))[int(number) - 1]) if base == "level" else name
 
 
-def judged(settings: Settings) -> Row:
+def judged(settings: RunSettings) -> Row:
     """The policy's results against perfect play, the mean over its maps."""
     policy = make_policy(settings["policy"], GAME)
     policy.act(Position.start(get_game(GAME)), 0)  # compiled

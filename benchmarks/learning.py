@@ -41,7 +41,7 @@ from benchmarks.records import (
 )
 from tictac_agents import DQN, ExactEvalCallback, MaskablePPO, SB3VecEnv, Snapshot
 from tictac_agents.deep.settings import TUNED, tuned
-from tictac_apps.bench.records import Results, Settings
+from tictac_apps.bench.records import Results, RunSettings
 from tictac_env.arena import exact_results, round_robin
 from tictac_env.arena.suites import PHASES
 from tictac_env.checks import SEATS
@@ -65,7 +65,7 @@ class TicTacToe(Study):
     sb3_dqn: Mapping[str, Any] = {"learning_starts": 1_000, "gradient_steps": 1, "train_freq": 1}
     sb3_steps = 50_000
 
-    def settings_of(self, name: str, seed: int) -> Settings:
+    def settings_of(self, name: str, seed: int) -> RunSettings:
         chosen: dict[str, Any] = {**self.sb3_boards, **self.sb3_dqn, "total_timesteps": self.sb3_steps}
         if name != "SB3's own DQN":
             chosen = tuned(name.split(",")[0], self.game).to_dict()
@@ -92,7 +92,7 @@ class TicTacToe(Study):
         """The gradient steps for each step of one board."""
         return 1 / 4 if name == "SB3's own DQN" else tuned(name.split(",")[0], self.game).update_to_data_ratio
 
-    def run(self, settings: Settings, data: Path, models: Path) -> Results:
+    def run(self, settings: RunSettings, data: Path, models: Path) -> Results:
         torch.set_num_threads(1)
         name, seed = settings["agent"], settings["seed"]
         model, exact = self.trained(name, seed)
@@ -171,9 +171,9 @@ class TicTacToe(Study):
         return found
 
 
-def _plain(settings: Settings) -> Settings:
+def _plain(settings: RunSettings) -> RunSettings:
     """Settings as they are read back from JSON."""
-    found: Settings = json.loads(json.dumps(settings))
+    found: RunSettings = json.loads(json.dumps(settings))
     return found
 
 
@@ -238,10 +238,10 @@ class ConnectFour(Study):
     rows = dict.fromkeys(TUNED["ConnectFour-v0"], 3)
     games = 400
 
-    def settings_of(self, name: str, seed: int) -> Settings:
+    def settings_of(self, name: str, seed: int) -> RunSettings:
         return _plain({"agent": name, "seed": seed, "settings": tuned(name, self.game).to_dict()})
 
-    def run(self, settings: Settings, data: Path, models: Path) -> Results:
+    def run(self, settings: RunSettings, data: Path, models: Path) -> Results:
         torch.set_num_threads(1)
         models.mkdir(parents=True, exist_ok=True)
         algorithm, seed = getattr(tictac_agents, settings["agent"]), settings["seed"]

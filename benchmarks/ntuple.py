@@ -58,7 +58,7 @@ from benchmarks.search import PEERS, Player, ours, pyspiel
 from tictac_agents import NTupleNetwork, NTupleTD
 from tictac_agents.curves import new_figure
 from tictac_agents.ntuple.search import NODES, SEARCHED, chosen_action, search_for
-from tictac_apps.bench.records import Results, Row, RunStore, Settings, show
+from tictac_apps.bench.records import Results, Row, RunSettings, RunStore, show
 from tictac_env.arena import move_accuracy
 from tictac_env.arena.results import seat_result
 from tictac_env.arena.suites import PHASES, Suite, phases, suite
@@ -90,7 +90,7 @@ COSTS = ("CPU-s", "games", "games per CPU-s")
 CONFIDENCE, RESAMPLES = 0.95, 9_999
 
 
-def learned(settings: Settings, shares: Sequence[float]) -> tuple[NTupleTD, list[dict[str, Any]]]:
+def learned(settings: RunSettings, shares: Sequence[float]) -> tuple[NTupleTD, list[dict[str, Any]]]:
     """A learner after its run, and the points of this, each with the exact shares of its games against perfect play."""
     rules, perfect = get_game(settings["game"]), make_policy("perfect", settings["game"])
     NTupleTD(rules, **settings["settings"], seed=0).learn(2, progress_bar=False)  # compiled
@@ -119,7 +119,7 @@ def against(network: NTupleNetwork, opponent: Policy, seat: int, positions: int)
     return shares | {"within": round(100 * within, 3)}
 
 
-def judged(network: NTupleNetwork, settings: Settings, data: Path) -> dict[str, Any]:
+def judged(network: NTupleNetwork, settings: RunSettings, data: Path) -> dict[str, Any]:
     """Results of a network against opponents that err, and its mistakes in per cent."""
     found: dict[str, Any] = {}
     for names, kind, seat in ((ERRING, "erring", "second"), (MINIMAX, "searches", "first")):
@@ -201,13 +201,13 @@ class Learning(Study):
         self.rows = {name: seeds for name, (_, _, seeds) in ROWS.items()}
         self.about = {"threads": 1, "points": len(EARLY) + len(LATE)}
 
-    def settings_of(self, name: str, seed: int) -> Settings:
+    def settings_of(self, name: str, seed: int) -> RunSettings:
         most, settings, _ = ROWS[name]
-        run: Settings = {"game": GAME, "games": self.games or most, "settings": settings, "points": [*EARLY, *LATE]}
+        run: RunSettings = {"game": GAME, "games": self.games or most, "settings": settings, "points": [*EARLY, *LATE]}
         limits = {what: min(self.positions or many, many) for what, many in POSITIONS.items()}
         return {"agent": name, "seed": seed, **run, "positions": limits}
 
-    def run(self, settings: Settings, data: Path, models: Path | None) -> Results:
+    def run(self, settings: RunSettings, data: Path, models: Path | None) -> Results:
         learner, points = learned(settings, settings["points"])
         network, seconds = learner.network, points[-1]["CPU-s"]
         if models is not None:
@@ -291,7 +291,7 @@ class Counted(Policy):
         plies: the depth of each search by alpha-beta that the time cut short.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: RunSettings) -> None:
         self.settings = settings
         self.name = f"{settings['player']}, {settings['ms']} ms"
         self.seconds: list[float] = []
@@ -344,14 +344,14 @@ def players_here() -> list[str]:
     return [player for player in SEARCHES if pyspiel is not None or not player.startswith("OpenSpiel")]
 
 
-def search_settings(player: str, budget: int, rates: Mapping[str, float], each: int) -> Settings:
+def search_settings(player: str, budget: int, rates: Mapping[str, float], each: int) -> RunSettings:
     """All that decides a run."""
     settings: dict[str, Any] = {"player": player, "search": SEARCHES[player], "ms": budget, "each": each}
     if player != ALPHA_BETA:
         settings["simulations"] = max(1, round(budget * rates[player]))
     if "n-tuples" in player:
         settings["network"] = hashlib.sha256(network().weights.tobytes()).hexdigest()[:16]
-    found: Settings = json.loads(json.dumps(settings))
+    found: RunSettings = json.loads(json.dumps(settings))
     return found
 
 
@@ -363,7 +363,7 @@ def sample(each: int) -> Suite:
     return Suite.of(f"{REPORT}, {each} of each phase", [whole[int(i)] for i in chosen])
 
 
-def run_search(settings: Settings, data: Path) -> dict[str, Any]:
+def run_search(settings: RunSettings, data: Path) -> dict[str, Any]:
     """Mistakes in per cent with 95 % intervals, and the costs of a move."""
     found: dict[str, Any] = {}
     Counted(settings).act(Position.start(GAME), 0)  # may compile
@@ -409,7 +409,7 @@ def plot(rows: Sequence[Row], path: Path) -> None:
 def search(options: argparse.Namespace) -> None:
     """Plays, prints and writes the table, and draws the curves."""
     store = RunStore(options.output / "ntuple-search-runs.jsonl")
-    measured: Settings = {
+    measured: RunSettings = {
         "measured": "simulations a ms",
         "players": json.loads(json.dumps({name: SEARCHES[name] for name in players_here()})),
     }

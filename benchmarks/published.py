@@ -20,7 +20,7 @@ import tictac_agents
 from tictac_agents import MCTS, GameTree, S2Network, UntilProven, ValueTD
 from tictac_agents.deep.settings import preset as deep_preset
 from tictac_agents.tabular.learner import Learner
-from tictac_apps.bench.records import Settings, processor_features
+from tictac_apps.bench.records import RunSettings, processor_features
 from tictac_env.arena import GameRecord, MatchResult, SeatVerdict, move_accuracy, play_match, round_robin, verdict
 from tictac_env.policies import Policy, make_policy
 from tictac_env.position import Position, canonical
@@ -154,7 +154,7 @@ CLAIMS: dict[str, Callable[[Run], bool]] = {
 """The claims of sources, and the tests of a run by them."""
 
 
-def settings_of(case: Case, seed: int) -> Settings:
+def settings_of(case: Case, seed: int) -> RunSettings:
     """All that decides a run of a case, its preset's settings too."""
     kind, name, *_ = case.run.split(":")
     preset: Any
@@ -164,7 +164,7 @@ def settings_of(case: Case, seed: int) -> Settings:
         preset = getattr(getattr(tictac_agents, kind, None), "PRESETS", {}).get(name, {})
         preset = preset._asdict() if hasattr(preset, "_asdict") else preset
     named = {"system": case.system, "learner": case.name, "run": case.run, "until_proven": [case.until_proven, 0]}
-    settings: Settings = json.loads(json.dumps({**named, "preset": preset, "seed": seed}))
+    settings: RunSettings = json.loads(json.dumps({**named, "preset": preset, "seed": seed}))
     return settings
 
 
@@ -173,7 +173,7 @@ def is_drawn(case: Case) -> bool:
     return not case.run.startswith(("policy:", "ValueIteration:"))
 
 
-def run(settings: Settings) -> Run:
+def run(settings: RunSettings) -> Run:
     """Trains and judges one learner."""
     case = next(one for one in SYSTEMS if (one.system, one.name) == (settings["system"], settings["learner"]))
     seed = settings["seed"]

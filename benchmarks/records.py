@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
-from tictac_apps.bench.records import Results, Row, RunStore, Settings, as_json, machine, show
+from tictac_apps.bench.records import Results, Row, RunSettings, RunStore, machine, record_json, show
 from tictac_apps.cli.arguments import add_workers, chosen_workers
 from tictac_env.arena import move_accuracy
 from tictac_env.storage import save_text, writing
@@ -66,9 +66,9 @@ def mistakes_by_phase(player: Any, suite: str) -> dict[str, float]:
     return {name: round(100 * one.mistakes.value, 2) for name, one in {suite: found.overall, **found.by_phase}.items()}
 
 
-def save(name: str, settings: Settings, tables: Mapping[str, Sequence[Row]], folder: Path = RESULTS) -> None:
+def save(name: str, settings: RunSettings, tables: Mapping[str, Sequence[Row]], folder: Path = RESULTS) -> None:
     """Writes `<name>.json`: the settings, the machine, and the tables, a row a line."""
-    save_text(folder / f"{name}.json", as_json({"settings": settings, "machine": machine(), "tables": tables}))
+    save_text(folder / f"{name}.json", record_json({"settings": settings, "machine": machine(), "tables": tables}))
 
 
 def save_picture(figure: Any, path: Path) -> None:
@@ -167,14 +167,14 @@ class Study(ABC):
     game: str
     title: str
     rows: Mapping[str, int]
-    about: Settings
+    about: RunSettings
 
     @abstractmethod
-    def settings_of(self, name: str, seed: int) -> Settings:
+    def settings_of(self, name: str, seed: int) -> RunSettings:
         """All that decides a run of a row."""
 
     @abstractmethod
-    def run(self, settings: Settings, data: Path, models: Path) -> Results:
+    def run(self, settings: RunSettings, data: Path, models: Path) -> Results:
         """Trains and judges one learner, on the sets in the folder `data` too; saves it in the folder `models`."""
 
     @abstractmethod

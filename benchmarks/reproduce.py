@@ -18,7 +18,7 @@ from statistics import mean, median
 from benchmarks.published import CLAIMS, FROZEN, SYSTEMS, UNLOST, Case, Run, is_drawn, lost_to_minimax, run, settings_of
 from benchmarks.records import RESULTS, add_output, parser_of, positive, save, save_picture
 from tictac_agents.curves import new_figure
-from tictac_apps.bench.records import Row, RunStore, Settings, processor_features, show
+from tictac_apps.bench.records import Row, RunSettings, RunStore, processor_features, show
 from tictac_apps.cli.arguments import add_workers, chosen_workers
 
 TIMED = ("CPU-s", "games/s", "processor")
@@ -62,7 +62,7 @@ def label(case: Case) -> str:
     return f"{case.system} {case.name}"
 
 
-def jobs_of(cases: Sequence[Case], seeds: int) -> list[Settings]:
+def jobs_of(cases: Sequence[Case], seeds: int) -> list[RunSettings]:
     """The settings of the runs of some cases: one seed if no seed matters."""
     return [
         settings_of(case, seed)
@@ -77,7 +77,7 @@ def runs_of(case: Case, store: RunStore) -> list[Run]:
     return [found[seed] for seed in sorted(found)]
 
 
-def comparable(jobs: Sequence[Settings]) -> list[Settings]:
+def comparable(jobs: Sequence[RunSettings]) -> list[RunSettings]:
     """The jobs whose runs can be compared with the record: not those of networks recorded on another processor."""
     record, here = RunStore(RESULTS / "reproduce-runs.jsonl"), processor_features()
     elsewhere = {(of["learner"], of["seed"]): run["processor"] for of, run in record if "processor" in run}
@@ -90,7 +90,7 @@ def comparable(jobs: Sequence[Settings]) -> list[Settings]:
     return same
 
 
-def compare(jobs: Sequence[Settings], new: RunStore, record: RunStore) -> list[str]:
+def compare(jobs: Sequence[RunSettings], new: RunStore, record: RunStore) -> list[str]:
     """The differences of the new runs, a line each, except for times."""
     recorded = {(of["system"], of["learner"], of["seed"]): run for of, run in record}
     lines = []

@@ -35,7 +35,7 @@ import numpy as np
 from benchmarks.records import DATA, add_output, parser_of, positive, save
 from benchmarks.solver import difficulty
 from tictac_agents import MCTS
-from tictac_apps.bench.records import Row, RunStore, Settings, show
+from tictac_apps.bench.records import Row, RunSettings, RunStore, show
 from tictac_apps.cli.arguments import add_workers, chosen_workers
 from tictac_env.arena import move_accuracy, read_scored_positions
 from tictac_env.arena.game_record import random_opening
@@ -261,7 +261,7 @@ def simulations_in(path: Path, budget: str, players: Sequence[str]) -> dict[str,
     return {searcher.player: searcher.simulations for searcher in searchers}
 
 
-def run(data: Path, settings: Settings) -> Row:
+def run(data: Path, settings: RunSettings) -> Row:
     """One pass through a set: in which positions the player erred or was not perfect, and its CPU time a move."""
     path, player = positions_file(data, settings["set"]), settings["player"]
     Searcher(player, 10).act(read_scored_positions(path)[0].position, 0)  # may compile

@@ -148,7 +148,7 @@ MAX_CODE_CELLS = 39
 """The codes of larger boards do not fit an int64."""
 
 PLANES, BOARD, CODE = range(3)
-"""The `kernel` of the types that `envs.vector.kernels.write_observations` writes."""
+"""The `kernel` of the types that `envs.vector.passes.write_observations` writes."""
 
 Observe = Callable[[int, int, int], Any]
 
@@ -171,7 +171,7 @@ class ObservationType:
             no position.
         observer: from the `Cells` of a game to a function (own, opp, seat) that gives one observation faster than
             `observe_many` does; None to use that. Environments are pickled with that function.
-        kernel: the number of the type in `envs.vector.kernels.write_observations`; None if that does not write it, so
+        kernel: the number of the type in `envs.vector.passes.write_observations`; None if that does not write it, so
             that the vector environment asks `observe_many`.
     """
 

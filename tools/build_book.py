@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.records import RESULTS, parser_of, positive
-from tictac_apps.bench.records import RunStore, Settings
+from tictac_apps.bench.records import RunSettings, RunStore
 from tictac_apps.cli.arguments import add_workers, chosen_workers
 from tictac_env.checks import Ints
 from tictac_env.games import GAMES, KInARow, describe_game
@@ -42,7 +42,7 @@ PART = 128
 """Positions that a worker solves at a time. Neighbours by key profit from each other through its table."""
 GAME = "ConnectFour-v0"
 
-Part = tuple[Settings, PositionBatch]
+Part = tuple[RunSettings, PositionBatch]
 """The settings that identify it, and its positions."""
 
 

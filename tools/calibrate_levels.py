@@ -16,7 +16,7 @@ from typing import Any
 
 from benchmarks.exact_results import described
 from benchmarks.records import add_output, parser_of, positive, save
-from tictac_apps.bench.records import Row, RunStore, Settings, show
+from tictac_apps.bench.records import Row, RunSettings, RunStore, show
 from tictac_apps.cli.arguments import add_workers, chosen_workers
 from tictac_env.arena import exploitability, play_match
 from tictac_env.games import get_game
@@ -61,13 +61,13 @@ def exact_row(number: int) -> Row:
     }
 
 
-def job(game: str, number: int, games: int, seed: int) -> Settings:
+def job(game: str, number: int, games: int, seed: int) -> RunSettings:
     """The settings that decide a level's results against the one below."""
     names = [described(setting) for setting in level_settings(get_game(game))[max(number - 2, 0) : number]]
     return {"game": game, "level": number, "settings": names, "games": games, "seed": seed}
 
 
-def match_row(settings: Settings) -> Row:
+def match_row(settings: RunSettings) -> Row:
     """The level's results against the one below, and what a move of its costs."""
     game, number, games, seed = (settings[name] for name in ("game", "level", "games", "seed"))
     row: dict[str, Any] = {"level": number, "setting": settings["settings"][-1]}

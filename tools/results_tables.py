@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.records import RESULTS, parser_of
-from tictac_apps.bench.results import measured, percent, rating_text, shares_text, truth_text
-from tictac_apps.web.limits import Limits
+from tictac_apps.bench.results import in_percent, measured, rating_text, shares_text, truth_text
+from tictac_apps.web.limits import ServerLimits
 from tictac_apps.web.training_plans import MOST
 from tictac_env.policies import POLICIES, Policy
 from tictac_env.policies.loading import policy_class
@@ -338,7 +338,7 @@ def tournament() -> Table:
             cells.append(shares_text(one["verdict"]["as second"]["v random"]))
             table |= zip(README_COLUMNS[:3], cells, strict=True)
         if one := large.get(name):
-            cells = [percent(measured(one, "mistakes")), truth_text(one, "first")]
+            cells = [in_percent(measured(one, "mistakes")), truth_text(one, "first")]
             table |= zip(README_COLUMNS[3:], cells, strict=True)
         return table
 
@@ -361,8 +361,8 @@ def tournament_ratings(game: str) -> Table:
     """The ratings of a game's players, and their mistakes."""
     return [
         {"player": f"`{name}`", "Elo (95 %)": rating_text(agent["rating"], name == "random")}
-        | {"score %": percent(agent["rating"]["score"])}
-        | {f"{among} %": percent(measured(agent, "mistakes", among)) for among in ("opening", "middle", "end")}
+        | {"score %": in_percent(agent["rating"]["score"])}
+        | {f"{among} %": in_percent(measured(agent, "mistakes", among)) for among in ("opening", "middle", "end")}
         | {"search": agent["budget"], "one-move rule": agent["one_move_rule"]}
         | {"training, CPU-min": f"{agent['training']['cpu_seconds'] / 60:.1f}" if agent["training"] else ""}
         for name, agent in tournament_players(game).items()
@@ -404,7 +404,7 @@ def adapters() -> Table:
 
 def server_limits() -> Table:
     """The limits of a server of the page."""
-    limits = Limits()
+    limits = ServerLimits()
     table, network = MOST["table"], MOST["network"]
     rows = {
         "a request": f"{limits.body_bytes:,} bytes",

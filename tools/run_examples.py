@@ -39,7 +39,7 @@ from typing import Any
 from packaging.requirements import Requirement
 
 from benchmarks.records import RESULTS, parser_of
-from tictac_apps.bench.records import as_json, machine
+from tictac_apps.bench.records import machine, record_json
 from tictac_env.storage import save_text
 
 ROOT = Path(__file__).parents[1]
@@ -142,7 +142,7 @@ def try_out(example: Example, limit: float, output: Path) -> bool:
         told = [part.decode(errors="replace") for part in (error.stdout, error.stderr) if part]
         print("\n".join([f"failed: {error}", *told])[-5000:])
         return False
-    save_text(output, as_json(dict(sorted({**records(output), example.name: record}.items()))))
+    save_text(output, record_json(dict(sorted({**records(output), example.name: record}.items()))))
     print(f"{record['seconds']} s, {record['CPU-s']} CPU-s")
     return True
 

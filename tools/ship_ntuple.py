@@ -39,8 +39,8 @@ from tictac_agents import NTupleNetwork, NTupleTD
 from tictac_agents.ntuple.network import PROVEN, SHIPPED, save_proven
 from tictac_apps.bench.records import Row, show
 from tictac_env.arena import SeatResult
-from tictac_env.arena.play import BOARDS, Job, play_games
-from tictac_env.arena.reply_layers import Moves, distinct, find, mark_failing, merged, rows_of
+from tictac_env.arena.play import BOARDS, GameJob, play_games
+from tictac_env.arena.reply_layers import Moves, distinct, mark_failing, merged, row_of, rows_of
 from tictac_env.arena.results import seat_result
 from tictac_env.checks import Ints
 from tictac_env.compiled import borrowing_kernel, kernel
@@ -265,13 +265,13 @@ class ReplyTree:
             then: set[tuple[int, int]] = set()
             for own, opp in sorted(positions):
                 position = Position(self.game, own, opp)
-                after = position.play(int(here.moves[find(here.own, here.opp, own, opp)]))
+                after = position.play(int(here.moves[row_of(here.own, here.opp, own, opp)]))
                 if not keeps_win(after, solver):
                     yield position
                     continue
                 replies = (after.play(reply) for reply in after.legal_actions)
                 images = (lesser(self.game, reply.own, reply.opp) for reply in replies if not reply.is_over)
-                then |= {(own, opp) for own, opp in images if find(following.own, following.opp, own, opp) >= 0}
+                then |= {(own, opp) for own, opp in images if row_of(following.own, following.opp, own, opp) >= 0}
             positions, ply = then, ply + 2
 
     def correct(self, positions: Iterable[Position], solver: Solver) -> None:
@@ -287,7 +287,7 @@ class ReplyTree:
             own, opp = distinct(*np.array(corrected, np.int64).T)
             moves = np.array([self.corrections[both] for both in pairs(own, opp)], np.int8)
             layer = self.layers[ply]
-            layer.moves[[find(layer.own, layer.opp, *both) for both in pairs(own, opp)]] = moves
+            layer.moves[[row_of(layer.own, layer.opp, *both) for both in pairs(own, opp)]] = moves
             self._grow(ply + 2, *self._replies(Layer(own, opp, moves)))
 
     def needed(self) -> dict[tuple[int, int], int]:
@@ -296,7 +296,7 @@ class ReplyTree:
         own, opp = (np.array([stones]) for stones in self.game.start())
         for ply in range(0, self.game.cells, 2):
             here = [(both, move) for both, move in corrections if (both[0] | both[1]).bit_count() == ply]
-            found.update((both, move) for both, move in here if find(own, opp, *both) >= 0)
+            found.update((both, move) for both, move in here if row_of(own, opp, *both) >= 0)
             layer = self.layers.get(ply, NONE)
             own, opp = self._replies(Layer(own, opp, layer.moves[rows_of(layer.own, layer.opp, own, opp)]))
         return found
@@ -468,7 +468,7 @@ def positions_met(network: NTupleNetwork, games: int, seed: int) -> list[str]:
     The seeds differ from those of the evaluation.
     """
     game, first = network.game, make_policy("perfect:0.2", network.game)
-    jobs = [Job((first, network), new_state(seed + number), Position.start(game)) for number in range(games)]
+    jobs = [GameJob((first, network), new_state(seed + number), Position.start(game)) for number in range(games)]
     played = [one.final.moves for _, one in play_games(jobs, BOARDS)]
     return [format_moves(game, moves[:ply]) for moves in played for ply in range(3, len(moves) - 4, 2)]
 

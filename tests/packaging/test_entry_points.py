@@ -19,8 +19,8 @@ class Corner(Policy):
 """
 USE = """
 import gymnasium as gym, tictac_env
-from tictac_apps.web.limits import Limits
-from tictac_apps.web.opponents import Opponents
+from tictac_apps.web.limits import ServerLimits
+from tictac_apps.web.opponents import NamedOpponents
 from tictac_env.games import get_game
 from tictac_env.policies import POLICIES
 from tools.results_tables import opponents
@@ -29,7 +29,7 @@ env = gym.make("TicTacToe-v0", opponent="corner", play_as="second")
 env.reset(seed=0)
 assert str(env.unwrapped.position.to_moves()) == "1"
 assert tictac_env.make_policy("rule").name == "rule", "ours cannot be replaced"
-menu = Opponents(Limits()).menu(get_game("ConnectFour-v0"))
+menu = NamedOpponents(ServerLimits()).menu(get_game("ConnectFour-v0"))
 assert {"name": "corner", "shown": "corner"} in menu["opponents"]
 assert menu["about"]["corner"] == "Plays the lowest legal action."
 assert {"name": "`corner`", "plays": "Plays the lowest legal action.", "with an argument": ""} in opponents()

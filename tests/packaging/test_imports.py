@@ -129,6 +129,26 @@ def test_no_modules_import_each_other() -> None:
         pytest.fail(" -> ".join(reversed(error.args[1])))
 
 
+SEVERAL = {
+    *("env", "raw_env"),  # PettingZoo's names, in each of its modules
+    "main",  # of a program
+    "play",  # the program `tictac-env`, and the function for notebooks
+    *("Minimax", "Mixture", "Moves", "OutOfTime", "Player", "mix"),  # repeated in the file that a player is exported as
+}
+"""The names that several modules may have."""
+
+
+def test_a_public_function_or_class_has_a_name_of_its_own() -> None:
+    """So a search for a name finds what it means."""
+    homes: dict[str, list[str]] = {}
+    for module, path in MODULES.items():
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name[0] != "_":
+                homes.setdefault(node.name, []).append(module)
+    several = {name: modules for name, modules in homes.items() if len(set(modules)) > 1 and name not in SEVERAL}
+    assert several == {}
+
+
 def test_the_test_sees_imports() -> None:
     """Should the reader of imports go blind, the tests above would pass for nothing."""
     assert ("tictac_env.arena.proof", False) in imports("tictac_env.arena.auditing")

@@ -129,7 +129,7 @@ class WinDrawLoss(NamedTuple):
         return ", ".join(parts)
 
 
-def aligned(rows: Sequence[Sequence[str]], left: int = 1) -> list[str]:
+def aligned_columns(rows: Sequence[Sequence[str]], left: int = 1) -> list[str]:
     """The lines of a table: the first `left` columns are aligned left, the others right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [

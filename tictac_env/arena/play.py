@@ -40,7 +40,7 @@ WARM_UP = 60.0
 """Seconds that a player may take for the move that does not count, if its time is limited."""
 
 
-class Job(NamedTuple):
+class GameJob(NamedTuple):
     """A game to play."""
 
     sides: tuple[Policy, Policy]
@@ -74,7 +74,7 @@ class _Board:
 
     __slots__ = ("forfeit", "game", "members", "moves", "opp", "over", "own", "result", "seat", "seconds", "state")
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: GameJob) -> None:
         self.members, self.state = list[Policy](), job.state
         start = job.start
         for side in job.sides:
@@ -116,7 +116,7 @@ def boards_together(sides: Sequence[Policy]) -> int:
 
 
 def play_games(
-    jobs: Iterable[Job], together: int = 1, forfeits: bool = False, time_limit: float | None = None
+    jobs: Iterable[GameJob], together: int = 1, forfeits: bool = False, time_limit: float | None = None
 ) -> Iterator[tuple[int, Played]]:
     """Plays games, each the same however many are played side by side, and gives them in the order in which they end.
 
@@ -404,11 +404,11 @@ def play_here(
     for together, fixtures in _by_boards_together(schedule, sides).items():
         begun: list[Fixture] = []
 
-        def jobs(fixtures: Sequence[Fixture] = fixtures, begun: list[Fixture] = begun) -> Iterator[Job]:
+        def jobs(fixtures: Sequence[Fixture] = fixtures, begun: list[Fixture] = begun) -> Iterator[GameJob]:
             for fixture in fixtures:
                 if fixture not in played:
                     begun.append(fixture)
-                    yield Job((sides[fixture.first], sides[fixture.second]), fixture.state, starts[fixture.opening])
+                    yield GameJob((sides[fixture.first], sides[fixture.second]), fixture.state, starts[fixture.opening])
 
         limit = fixtures[0].time_limit
         for index, game in play_games(jobs(), together, forfeits=True, time_limit=limit):

@@ -22,7 +22,6 @@ from tictac_env.arena.reply_layers import (
     NOWHERE,
     Moves,
     distinct,
-    expand,
     first_positions,
     layer_files,
     layer_path,
@@ -32,6 +31,7 @@ from tictac_env.arena.reply_layers import (
     read_numbers,
     read_positions,
     refuting_games,
+    replies_of,
     rows_of,
     write_positions,
 )
@@ -105,7 +105,7 @@ class Asker:
         wrong = np.flatnonzero((moves < 0) | (moves >= game.num_actions)).tolist()
         if not wrong:
             replies = np.empty((2, len(batch) * game.num_actions), np.int64)
-            found = expand(game, batch.own, batch.opp, moves.astype(np.int8), *replies)
+            found = replies_of(game, batch.own, batch.opp, moves.astype(np.int8), *replies)
             wrong = [found.illegal] if found.illegal >= 0 else []
         if wrong:
             raise illegal_choice(policy, batch[wrong[0]], int(moves[wrong[0]]))

@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tictac_env.arena.game_record import Entrant, GameRecord, distinct_games
-from tictac_env.arena.outcomes import aligned, percentage
+from tictac_env.arena.outcomes import aligned_columns, percentage
 from tictac_env.arena.probability import root, student_quantile
 from tictac_env.checks import Floats, Ints, number, positive, whole
 from tictac_env.games import did_you_mean
@@ -186,7 +186,7 @@ class Ratings:
             elo = "0" if one.name == self.anchor else one.elo.text()
             score = percentage(one.score)
             rows.append([one.name, elo, score, f"{one.games:,}", f"{one.distinct_games:,}", f"{one.forfeits:,}"])
-        lines = aligned(rows, left=2)
+        lines = aligned_columns(rows, left=2)
         draws, low, high = (100 * share for share in self.draws)
         equals = f"equals draw {draws:.1f} % ({low:.1f} to {high:.1f})"
         lines.append(f"To play first is worth {self.first_advantage.text()} Elo; {equals}.")

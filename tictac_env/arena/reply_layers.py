@@ -40,7 +40,7 @@ class Expansion(NamedTuple):
 
 
 @kernel
-def expand(game: Game, own: Ints, opp: Ints, moves: Moves, next_own: Ints, next_opp: Ints) -> Expansion:
+def replies_of(game: Game, own: Ints, opp: Ints, moves: Moves, next_own: Ints, next_opp: Ints) -> Expansion:
     """Plays the moves, int8 (N,), in N unfinished positions, and every reply to them.
 
     `next_own` and `next_opp`, int64 (N * num_actions,), are filled with the unfinished positions after the replies.
@@ -91,7 +91,7 @@ def distinct(own: Ints, opp: Ints) -> tuple[Ints, Ints]:
 
 
 @borrowing_kernel
-def find(owns: Ints, opps: Ints, own: int, opp: int) -> int:
+def row_of(owns: Ints, opps: Ints, own: int, opp: int) -> int:
     """The row of a position in a layer, -1 if it is not there."""
     low, high = 0, len(owns)
     while low < high:
@@ -108,7 +108,7 @@ def rows_of(owns: Ints, opps: Ints, own: Ints, opp: Ints) -> Ints:
     """The rows of positions in a layer, -1 if it is missing."""
     rows = np.empty(len(own), np.int64)
     for i in range(len(own)):
-        rows[i] = find(owns, opps, own[i], opp[i])
+        rows[i] = row_of(owns, opps, own[i], opp[i])
     return rows
 
 
@@ -228,9 +228,9 @@ def mark_failing(
                 continue
             result = game.result(reply_own, reply_opp)
             going = result == UNFINISHED
-            if going and find(next_own, next_opp, reply_own, reply_opp) < 0:
+            if going and row_of(next_own, next_opp, reply_own, reply_opp) < 0:
                 return i
-            if find(failing_own, failing_opp, reply_own, reply_opp) >= 0 if going else result <= worst:
+            if row_of(failing_own, failing_opp, reply_own, reply_opp) >= 0 if going else result <= worst:
                 failing[i] = True
     return -1
 
@@ -246,7 +246,7 @@ def _moves_to(game: Game, folder: Path, ply: int, own: int, opp: int) -> list[in
             continue
         for move in actions:
             before = game.undo(*after, move)
-            row = -1 if before == after else find(owns, opps, *before)
+            row = -1 if before == after else row_of(owns, opps, *before)
             if row >= 0 and moves[row] == move:
                 return [*_moves_to(game, folder, ply - 2, *before), move, reply]
     raise ValueError(f"{layer_path(folder, ply - 2)} is damaged: nothing in it leads to a position of the next ply")

@@ -23,9 +23,9 @@ from tictac_env.arena.game_record import (
     name_of_game,
     opening_of_each,
 )
-from tictac_env.arena.outcomes import WinDrawLoss, aligned, percentage
+from tictac_env.arena.outcomes import WinDrawLoss, aligned_columns, percentage
 from tictac_env.arena.play import (
-    Job,
+    GameJob,
     ask_first_moves,
     boards_together,
     given_players,
@@ -139,7 +139,7 @@ def play_match(
     drawing = tuple(dict.fromkeys(str(side) for side in sides if draws_its_moves(side, starts[0])))
     states = (np.random.SeedSequence(seed).generate_state(len(starts), np.uint64) & np.uint64(STATES)).tolist()
     jobs = (
-        Job((sides[number % 2], sides[1 - number % 2]), state, start)
+        GameJob((sides[number % 2], sides[1 - number % 2]), state, start)
         for number, (state, start) in enumerate(zip(states, starts, strict=True))
     )
     counts = np.zeros((2, 3), int)
@@ -234,7 +234,7 @@ class Tournament:
             scores = [percentage(against[other])[:-2] if other in against else "" for other in best_first]
             counted = ["/".join(f"{count:.0f}" for count in side) for side in self.seats(name)]
             rows.append([f"{place} {name}", percentage(total.score), *counted, *scores])
-        lines = aligned(rows)
+        lines = aligned_columns(rows)
         openings = len({record.fixture.opening for record in self.games})
         different = f"{distinct_games(self.games):,} different ones, from {openings:,} opening{'s' * (openings != 1)}"
         lines.insert(0, f"{game_name(self.game) or self.game}: {len(self.games):,} games, {different}")

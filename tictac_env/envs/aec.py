@@ -20,7 +20,7 @@ from tictac_env.render.window import RENDER_FPS, RENDER_MODES, Display
 
 Array = npt.NDArray[np.int8]
 
-FIRST, SECOND = AGENTS = ("player_0", "player_1")
+FIRST, SECOND = SEAT_NAMES = ("player_0", "player_1")
 SEATS = {FIRST: 0, SECOND: 1}
 
 
@@ -129,15 +129,15 @@ class BoardAECEnv(AECEnv):  # type: ignore[misc]  # PettingZoo ships no types
         self._canvas = StackedCanvas(rules)
         self._mask = Observer(rules).mask
 
-        self.possible_agents = list(AGENTS)
+        self.possible_agents = list(SEAT_NAMES)
         planes, mask = (rules.rows, rules.cols, 2), (rules.num_actions,)
         self.state_space = spaces.Box(0, 1, planes, np.int8)
-        self.action_spaces = {agent: spaces.Discrete(rules.num_actions) for agent in AGENTS}
+        self.action_spaces = {agent: spaces.Discrete(rules.num_actions) for agent in SEAT_NAMES}
         self.observation_spaces = {
             agent: spaces.Dict(
                 {"observation": spaces.Box(0, 1, planes, np.int8), "action_mask": spaces.Box(0, 1, mask, np.int8)}
             )
-            for agent in AGENTS
+            for agent in SEAT_NAMES
         }
 
         # As after the end of a game: no agent plays until the first reset.
@@ -184,7 +184,7 @@ class BoardAECEnv(AECEnv):  # type: ignore[misc]  # PettingZoo ships no types
             self._seat, self._moves = start.seat, list(start.recent_moves)
         self._turns += 1
         self.agents = [FIRST, SECOND]
-        self.agent_selection = AGENTS[self._seat]
+        self.agent_selection = SEAT_NAMES[self._seat]
         self.rewards = {FIRST: 0, SECOND: 0}
         self._cumulative_rewards = {FIRST: 0, SECOND: 0}
         self.terminations = {FIRST: False, SECOND: False}
@@ -280,7 +280,7 @@ class BoardAECEnv(AECEnv):  # type: ignore[misc]  # PettingZoo ships no types
         self._seat = 1 - self._seat
         self._moves.append(action)
         self._turns += 1
-        self.agent_selection = following = AGENTS[self._seat]
+        self.agent_selection = following = SEAT_NAMES[self._seat]
         result = game.result(next_own, next_opp)
         if result != UNFINISHED:
             self.rewards[following] += result

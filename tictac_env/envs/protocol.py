@@ -2,7 +2,7 @@
 
 Like `tictac_env.rng`, these are plain functions of numbers: the single environment runs them interpreted, compiled
 loops call them too. The vector environment's passes over all boards repeat them without branches
-(`tictac_env.envs.vector.kernels`); tests hold both in lockstep.
+(`tictac_env.envs.vector.passes`); tests hold both in lockstep.
 
 A board's random state is one integer (`tictac_env.rng`), advanced before each draw. A game draws, in this order and
 only if there is a choice: the start, the learner's seat, the opponent from a pool. Then each move of the opponent gets
@@ -205,7 +205,7 @@ def reward(rewards: Rewards, over: bool, outcome: int) -> float:
     - The game continues: `rewards[3]`.
 
     In self-play the outcome is that of the side that moved. Two places say the same by hand, and tests hold them to it:
-    `vector.kernels.write_rewards`, without branches (tests/env/envs/test_vector_lockstep.py), and `aec.BoardAECEnv`,
+    `vector.passes.write_rewards`, without branches (tests/env/envs/test_vector_lockstep.py), and `aec.BoardAECEnv`,
     as PettingZoo's games pay 1 and -1 to both sides (tests/env/envs/test_aec_lockstep.py). Learners with games of their
     own have rewards of their own: `ValueTD`, `FittedQ`.
     """

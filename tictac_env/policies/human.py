@@ -52,7 +52,7 @@ class HumanPolicy(Policy):
     def act(self, position: Position, seed: int) -> int:
         self._tell(str(position))
         while True:
-            question = f"{side_name(position.game, position.seat)}, your move ({moves_in_words(position.game)}): "
+            question = f"{side_name(position.game, position.seat)}, your move ({move_range(position.game)}): "
             answer = self._ask(question).strip().lower()
             action = read_move(answer, position.game)
             if action in position.legal_actions:
@@ -106,7 +106,7 @@ def _keypad(game: Game) -> str:
     return "qweasdzxc" if (game.rows, game.cols, game.num_actions) == (3, 3, 9) else ""
 
 
-def moves_in_words(game: Game) -> str:
+def move_range(game: Game) -> str:
     """The moves that may be typed, as boards number them: "1-7", "1-9, a-g", or "1-49" if letters do not suffice."""
     actions = game.num_actions
     if not 9 < actions <= len(MOVE_CHARACTERS):

@@ -99,7 +99,7 @@ class Scene(NamedTuple):
     shapes: tuple[Shape, ...]
 
 
-class Player(NamedTuple):
+class StoneColours(NamedTuple):
     """The colours of a player: the face of a stone, and the darker shade of its rim and sign."""
 
     role: str
@@ -109,7 +109,7 @@ class Player(NamedTuple):
 
 # Vermilion and yellow differ in lightness too, so they stay apart for every kind of colour vision and in
 # grey. The signs, a cross and a ring, say the same once more.
-PLAYERS = (Player("first", "#e8503a", "#b8301f"), Player("second", "#ffcf3f", "#d99a10"))
+PLAYERS = (StoneColours("first", "#e8503a", "#b8301f"), StoneColours("second", "#ffcf3f", "#d99a10"))
 PAGE, FRAME, EDGE, WELL, MARK = "#f6f4ee", "#2f6bd0", "#2354a8", "#1b4488", "#ffffff"
 
 
@@ -147,7 +147,7 @@ def cell_at(position: Drawable, x: float, y: float) -> tuple[int, int] | None:
     return (row, col) if inside else None
 
 
-def _disc_cell(x: float, y: float, player: Player | None, winning: bool) -> Iterator[Shape]:
+def _disc_cell(x: float, y: float, player: StoneColours | None, winning: bool) -> Iterator[Shape]:
     """A hole of the rack around (x, y), and the disc in it."""
     if player is None:
         yield Circle(x, y, 0.42, EDGE)
@@ -160,7 +160,7 @@ def _disc_cell(x: float, y: float, player: Player | None, winning: bool) -> Iter
         yield Ring(x, y, 0.41, 0.08, MARK, "win")
 
 
-def _tile_cell(x: float, y: float, player: Player | None, winning: bool) -> Iterator[Shape]:
+def _tile_cell(x: float, y: float, player: StoneColours | None, winning: bool) -> Iterator[Shape]:
     """A tile around (x, y), and the sign on it."""
     if winning:
         yield Rect(x - 0.47, y - 0.47, 0.94, 0.94, 0.14, MARK, "win")
@@ -172,7 +172,7 @@ def _tile_cell(x: float, y: float, player: Player | None, winning: bool) -> Iter
 
 
 def _sign(
-    x: float, y: float, player: Player, color: str, reach: float, width: float, role: str = ""
+    x: float, y: float, player: StoneColours, color: str, reach: float, width: float, role: str = ""
 ) -> Iterator[Shape]:
     """The sign of `player`: a cross for the first, a ring for the second."""
     if player is PLAYERS[1]:

@@ -80,13 +80,13 @@ def score_actions(game: Game, own: Ints, opp: Ints, depth: int, order: Ints, tab
         for action in range(game.num_actions):
             after = game.play(own[i], opp[i], action)
             if after[0] != own[i] or after[1] != opp[i]:
-                scores[i, action] = -search(
+                scores[i, action] = -search_depth(
                     game, after[0], after[1], plies - 1, -game.cells, game.cells, order, table, stack
                 )
 
 
 @borrowing_kernel
-def search(
+def search_depth(
     game: Game, own: int, opp: int, depth: int, alpha: int, beta: int, order: Ints, table: Ints, stack: Ints
 ) -> int:
     """The score of a position after a search of `depth` plies: exact if the game is decided by then, otherwise 0.

@@ -15,7 +15,7 @@ first:
 The search keeps its own stack, so it can pause at any node and continue later: between, Python checks the clock, reacts
 to Ctrl-C, and lets the table grow.
 
-The kernels borrow their arrays: with counted references, `expand` in parts would cost a fifth of the speed.
+The kernels borrow their arrays: with counted references, `push_moves` in parts would cost a fifth of the speed.
 """
 
 from __future__ import annotations
@@ -175,7 +175,7 @@ def code_of(game: KInARow, own: int, opp: int, bits: int) -> int:
 
 
 @borrowing_kernel
-def expand(
+def push_moves(
     game: KInARow, columns: Ints, table: Ints, bits: int, tag_bits: int, stack: Ints, node: int, alpha: int, base: int
 ) -> tuple[int, int, int]:
     """Writes the records of the children of `node` that must be searched to `base`, the most promising first.
@@ -256,7 +256,7 @@ def open_place(stack: Ints, base: int, end: int, order: int) -> int:
 def drop_decided(
     game: KInARow, table: Ints, tag_bits: int, stack: Ints, alpha: int, best: int, base: int, end: int
 ) -> tuple[int, int, int]:
-    """Drops the records from `base` to `end` that static bounds or the table decide. Returns the result of `expand`.
+    """Drops the records from `base` to `end` that static bounds or the table decide. Returns what `push_moves` does.
 
     `best` is the best value of the children so far.
     """
@@ -303,7 +303,7 @@ def search(game: KInARow, columns: Ints, table: Ints, bits: int, tag_bits: int, 
             return NO_VALUE
         nodes += 1
         base = frame + FRAME + stack[frame + COUNT] * RECORD if frame else RECORD
-        value, best, count = expand(game, columns, table, bits, tag_bits, stack, node, alpha, base + FRAME)
+        value, best, count = push_moves(game, columns, table, bits, tag_bits, stack, node, alpha, base + FRAME)
         if count and value == NO_VALUE:
             stack[base + ALPHA] = alpha
             stack[base + BEST] = best

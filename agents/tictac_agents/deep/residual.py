@@ -82,7 +82,7 @@ class ResidualNetwork:
         """Values float32 (B,) and priors float32 (B, num_actions) of B unfinished positions."""
         import torch
 
-        with torch.inference_mode(), one_thread():
+        with torch.inference_mode(), single_threaded():
             hidden = self.trunk(torch.from_numpy(batch.observations("planes").astype(np.float32)))
             legal = torch.from_numpy(batch.action_masks() != 0)
             priors = self.policy(hidden).masked_fill(~legal, -torch.inf).softmax(1)
@@ -105,7 +105,7 @@ class ResidualNetwork:
         planes = batch.observations("planes").astype(np.float32).reshape(len(batch), 2, -1)
         legal = batch.action_masks() != 0
         self.optimizer.param_groups[0]["lr"] = self.step * decay
-        with one_thread():
+        with single_threaded():
             for begin in range(0, len(batch), MINIBATCH):
                 rows = slice(begin, begin + MINIBATCH)
                 cells, actions = self._images[rng.integers(len(self._images))]
@@ -153,7 +153,7 @@ class ResidualNetwork:
 
 
 @contextlib.contextmanager
-def one_thread() -> Iterator[None]:
+def single_threaded() -> Iterator[None]:
     """A block in which PyTorch uses one thread, the fastest for networks this small."""
     import torch
 

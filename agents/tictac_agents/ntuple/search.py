@@ -42,7 +42,7 @@ the next position, the window, the best score so far, 1 more than the bit of its
 and the number of the one that is searched."""
 COLUMNS = 13
 SCORE, INFO = 2, 3
-"""The other columns of the table; `store` draws the last one."""
+"""The other columns of the table; `store_row` draws the last one."""
 LOWER, UPPER = 1, 2
 """Bits of a bound: the score is at least this high, at most this high, or with both bits exact."""
 LEVEL, NODES, SEARCHED = range(3)
@@ -67,7 +67,7 @@ class Search(NamedTuple):
     """A search of one position at a time, and its memory, which no two threads may share."""
 
     table: Ints
-    """(a power of two, 4): the transposition table; see `store`."""
+    """(a power of two, 4): the transposition table; see `store_row`."""
     stack: Ints
     """(cells + 2, 13): the positions from the root to the current one."""
     moves: Ints
@@ -284,7 +284,7 @@ def search_root(game: KInARow, tables: Tables, search: Search, end: int) -> bool
             # All moves are tried, or one cut off: take back the stone that led here, and return to the position before.
             if best >= at[BETA]:
                 search.history[at[SEAT], at[CHOICE] - 1] += at[DEPTH] * at[DEPTH]
-            store(search.table, at[OWN], at[OPP], at[DEPTH], at[ALPHA], at[BETA], best, at[CHOICE])
+            store_row(search.table, at[OWN], at[OPP], at[DEPTH], at[ALPHA], at[BETA], best, at[CHOICE])
             level -= 1
             place(tables, moves[level, stack[level, NEXT]], 1 - at[SEAT])
             record_score(search, level, -best)
@@ -409,7 +409,7 @@ def look_up(table: Ints, own: int, opp: int, depth: int, alpha: int, beta: int) 
 
 
 @borrowing_kernel
-def store(table: Ints, own: int, opp: int, depth: int, alpha: int, beta: int, score: int, move: int) -> None:
+def store_row(table: Ints, own: int, opp: int, depth: int, alpha: int, beta: int, score: int, move: int) -> None:
     """Stores the result of a search in the table.
 
     A position has two rows to choose from, side by side in one line of the processor's cache: the first keeps the

@@ -21,9 +21,9 @@ from tictac_agents.tabular.learner import NO_LIMIT, Arrays, Environment, Learner
 from tictac_env.compiled import borrowing_kernel, in_one_line, is_kept, kernel_methods, machine_code
 from tictac_env.envs.protocol import GOES_ON, NOT_GIVEN, PLAY_AS, Rewards, Setup, begin, reward, seen, step
 from tictac_env.envs.single import BoardEnv
-from tictac_env.envs.vector.board_batch import Opponents
+from tictac_env.envs.vector.board_batch import BatchOpponents
 from tictac_env.envs.vector.boards import boards_of, int64_array
-from tictac_env.envs.vector.kernels import CompiledOpponents
+from tictac_env.envs.vector.passes import CompiledOpponents
 from tictac_env.games import Game, game_of
 from tictac_env.position_batch import PositionBatch
 from tictac_env.rng import LOW_32, mix
@@ -443,9 +443,9 @@ class TableLearner(Learner):
         """True if games are possible on boards with so many stones: compiled code checks no indices."""
 
 
-def opponents_of(board: BoardEnv) -> Opponents:
+def opponents_of(board: BoardEnv) -> BatchOpponents:
     """The opponents of an environment, as kernels know them."""
-    return Opponents(board.opponent, board.game, board.arguments.obs_type)
+    return BatchOpponents(board.opponent, board.game, board.arguments.obs_type)
 
 
 def can_play(env: Any) -> bool:

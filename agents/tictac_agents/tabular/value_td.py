@@ -22,7 +22,7 @@ PLIES = ("all", "own")
 UPDATES = ("backward", "online")
 
 
-class Entry(NamedTuple):
+class TableEntry(NamedTuple):
     """One position in a table, as the owner of the table sees it."""
 
     key: tuple[int, int]
@@ -373,13 +373,13 @@ class ValueTD(TableLearner):
         self.forget()
 
     @property
-    def tables(self) -> tuple[dict[tuple[int, int], Entry], ...]:
+    def tables(self) -> tuple[dict[tuple[int, int], TableEntry], ...]:
         """A copy of each seat's table: what it holds by position, the owner's stones first."""
         copies = []
         for rows in self._parts():
             keys = [(own, opp) for own, opp, _ in self.positions[rows].tolist()]
             columns = (array[rows].tolist() for array in (self.table.finals, self.table.values, self.table.visits))
-            copies.append({key: Entry(key, *numbers) for key, *numbers in zip(keys, *columns, strict=True)})
+            copies.append({key: TableEntry(key, *numbers) for key, *numbers in zip(keys, *columns, strict=True)})
         return (copies[0], copies[-1])
 
     @property

@@ -23,7 +23,7 @@ TITLES = {"TicTacToe-v0": "Tic-tac-toe", "ConnectFour-v0": "Connect Four"}
 
 
 @dataclass(frozen=True)
-class Scale:
+class RunScale:
     """The amount of work on a game.
 
     Attributes:
@@ -50,17 +50,17 @@ class Scale:
 
 
 QUICKLY = {
-    "TicTacToe-v0": Scale(40, 10_000, 100_000, 100_000, 10_000, 0, 20),
-    "ConnectFour-v0": Scale(20, 1_500, 1_000, 200_000, 200, 2_000, 6),
+    "TicTacToe-v0": RunScale(40, 10_000, 100_000, 100_000, 10_000, 0, 20),
+    "ConnectFour-v0": RunScale(20, 1_500, 1_000, 200_000, 200, 2_000, 6),
 }
 FULLY = {
-    "TicTacToe-v0": Scale(144, 10_000, 100_000, 100_000, 10_000, 0, 20, 5),
-    "ConnectFour-v0": Scale(98, 10_000, 100_000, 1_000_000, 10_000, 10_000, 10, 5),
+    "TicTacToe-v0": RunScale(144, 10_000, 100_000, 100_000, 10_000, 0, 20, 5),
+    "ConnectFour-v0": RunScale(98, 10_000, 100_000, 1_000_000, 10_000, 10_000, 10, 5),
 }
 
 
 @dataclass(frozen=True)
-class Learner:
+class CastLearner:
     """A learner of the cast: an agent with the settings of a preset, else the tuned ones, and some changes.
 
     Attributes:
@@ -76,28 +76,28 @@ class Learner:
     seconds: float = 1.0
 
 
-LEARNERS: dict[str, dict[str, Learner]] = {
+LEARNERS: dict[str, dict[str, CastLearner]] = {
     "TicTacToe-v0": {
-        "ValueIteration": Learner("ValueIteration", "S1"),
-        "QLearning": Learner("QLearning", "S2"),
-        "QLearning infallible": Learner("QLearning", "infallible"),
-        "QLearning self-play": Learner("QLearning", "self-play"),
-        "Sarsa": Learner("Sarsa"),
-        "MonteCarlo": Learner("MonteCarlo", "S3"),
-        "ValueTD": Learner("ValueTD", "S3-improved"),
-        "AlphaZero": Learner("AlphaZero", changes={"total_games": 2_000}),
-        "DQN": Learner("DQN", seconds=35),
-        "MaskablePPO": Learner("MaskablePPO", seconds=40),
+        "ValueIteration": CastLearner("ValueIteration", "S1"),
+        "QLearning": CastLearner("QLearning", "S2"),
+        "QLearning infallible": CastLearner("QLearning", "infallible"),
+        "QLearning self-play": CastLearner("QLearning", "self-play"),
+        "Sarsa": CastLearner("Sarsa"),
+        "MonteCarlo": CastLearner("MonteCarlo", "S3"),
+        "ValueTD": CastLearner("ValueTD", "S3-improved"),
+        "AlphaZero": CastLearner("AlphaZero", changes={"total_games": 2_000}),
+        "DQN": CastLearner("DQN", seconds=35),
+        "MaskablePPO": CastLearner("MaskablePPO", seconds=40),
     },
     "ConnectFour-v0": {
-        "QLearning": Learner("QLearning", "self-play", {"total_episodes": 20_000}),
-        "MonteCarlo": Learner("MonteCarlo", "S3", {"total_episodes": 20_000}),
-        "NTupleTD": Learner("NTupleTD", changes={"tuples": 120, "total_games": 1_100_000}, seconds=45),
-        "AlphaZero": Learner("AlphaZero", changes={"total_games": 25_000}, seconds=50),
-        "DQN": Learner("DQN", changes={"total_timesteps": 400_000}, seconds=33),
-        "MaskablePPO": Learner("MaskablePPO", changes={"total_timesteps": 300_000}, seconds=48),
-        "FittedQ": Learner("FittedQ", "S4", seconds=600),
-        "GameTree": Learner("GameTree", seconds=300),
+        "QLearning": CastLearner("QLearning", "self-play", {"total_episodes": 20_000}),
+        "MonteCarlo": CastLearner("MonteCarlo", "S3", {"total_episodes": 20_000}),
+        "NTupleTD": CastLearner("NTupleTD", changes={"tuples": 120, "total_games": 1_100_000}, seconds=45),
+        "AlphaZero": CastLearner("AlphaZero", changes={"total_games": 25_000}, seconds=50),
+        "DQN": CastLearner("DQN", changes={"total_timesteps": 400_000}, seconds=33),
+        "MaskablePPO": CastLearner("MaskablePPO", changes={"total_timesteps": 300_000}, seconds=48),
+        "FittedQ": CastLearner("FittedQ", "S4", seconds=600),
+        "GameTree": CastLearner("GameTree", seconds=300),
     },
 }
 """The learners of each game by their names in tables."""
@@ -131,7 +131,7 @@ SLOW = {"level:9": 15.0, "perfect": 6.0, "random": 6.0, "mcts:1000": 6.0, "level
 
 
 @dataclass(frozen=True)
-class Training:
+class TrainingRun:
     """A learner to be trained.
 
     Attributes:
@@ -206,13 +206,13 @@ class Contestant:
 
     name: str
     source: str
-    training: Training | None = None
+    training: TrainingRun | None = None
     yours: bool = False
     seconds: float = 1.0
 
 
 def cast(
-    names: Sequence[str], game: str, folder: str, scale: Scale, seed: int, yours: Mapping[str, str]
+    names: Sequence[str], game: str, folder: str, scale: RunScale, seed: int, yours: Mapping[str, str]
 ) -> list[Contestant]:
     """The players of a game.
 
@@ -248,7 +248,7 @@ def cast(
     return found
 
 
-def _training(learner: Learner, game: str, seed: int, scale: Scale) -> Training:
+def _training(learner: CastLearner, game: str, seed: int, scale: RunScale) -> TrainingRun:
     settings = None
     if AGENTS[learner.algorithm].kind != "planner":
         settings = presets(learner.algorithm)[learner.preset] if learner.preset else usual(learner.algorithm, game)
@@ -257,7 +257,7 @@ def _training(learner: Learner, game: str, seed: int, scale: Scale) -> Training:
         if scale.shorter != 1:
             whole = getattr(settings, length) or new_agent(learner.algorithm, settings, seed).run_games
             settings = settings.changed(**{length: max(1, round(scale.shorter * whole))})
-    return Training(learner.algorithm, learner.preset, settings, seed, scale.points)
+    return TrainingRun(learner.algorithm, learner.preset, settings, seed, scale.points)
 
 
 def length_of(settings: Any) -> str:
@@ -270,7 +270,7 @@ def without_networks(names: Sequence[str]) -> list[str]:
     return [name for name in names if name not in NEEDING_TORCH and not name.endswith(".zip")]
 
 
-def most_positions(policy: Policy, game: Game, scale: Scale) -> int:
+def most_positions(policy: Policy, game: Game, scale: RunScale) -> int:
     """The number of positions that are followed for a player's exact result."""
     few = policy.budget.startswith("no search") and not gives_probabilities(policy, game)
     return scale.fixed_positions if few else scale.max_positions
@@ -289,7 +289,7 @@ def one_move_rule(player: Player, game: Game) -> str:
     return "on" if "one-move rule" in budget else "off"
 
 
-def scale_of(game: str, full: bool, **changes: Any) -> Scale:
+def scale_of(game: str, full: bool, **changes: Any) -> RunScale:
     """The amount of work on a game: the quick setting or the full one, with those `changes` that are not None."""
     given = {name: value for name, value in changes.items() if value is not None}
     known = FULLY if full else QUICKLY

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from tictac_apps.bench.results import PHASES
 
 BARS = 72
-"""Pixels of the highest bar of `phases`."""
+"""Pixels of the highest bar of `phase_chart`."""
 CURVE = 96
 """Pixels of the highest point of `curve`."""
 LEFT, TOP = 44.0, 34.0
@@ -131,7 +131,7 @@ def rating_axis(scale: Scale) -> str:
     return f'<svg class="axis" aria-hidden="true" height="18">{"".join(ticks)}</svg>'
 
 
-def phases(agent: Record, highest: float) -> str:
+def phase_chart(agent: Record, highest: float) -> str:
     """The mistakes of a player in each phase of the game, with 95 % intervals; dashed, those of random play.
 
     Args:

@@ -11,7 +11,7 @@ from typing import Any
 import tictac_agents
 from tictac_agents.curves import against_perfect, mistakes
 from tictac_agents.factory import new_agent
-from tictac_apps.bench.cast import Scale, Training, length_of, most_positions
+from tictac_apps.bench.cast import RunScale, TrainingRun, length_of, most_positions
 from tictac_env.arena import verdict
 from tictac_env.games import Game
 from tictac_env.policies import as_policy
@@ -23,7 +23,7 @@ WORTH_COMPILING = 8_000
 """Tables that learn from fewer games need no compiled loop."""
 
 
-class Curve:
+class RunCurve:
     """A callback of `learn` of any agent that judges it exactly now and then, its seconds left out.
 
     Args:
@@ -38,7 +38,7 @@ class Curve:
         proven: whether the learner was unbeatable at the last point.
     """
 
-    def __init__(self, every: int, game: Game, scale: Scale) -> None:
+    def __init__(self, every: int, game: Game, scale: RunScale) -> None:
         self.called_every = self._every = every
         self._game, self._scale = game, scale
         self.points: list[dict[str, Any]] = []
@@ -75,7 +75,7 @@ class Curve:
         return found
 
 
-def trained(training: Training, folder: Path, scale: Scale) -> dict[str, Any]:
+def train_player(training: TrainingRun, folder: Path, scale: RunScale) -> dict[str, Any]:
     """Trains a learner unless its file and its record are there, and returns the record: how long it learned, the
     learning curve, and in a sentence and as a command how it was trained.
     """
@@ -94,7 +94,7 @@ def trained(training: Training, folder: Path, scale: Scale) -> dict[str, Any]:
 
 
 def _read(record: Path) -> dict[str, Any]:
-    """The record that `trained` has written.
+    """The record that `train_player` has written.
 
     Raises:
         ValueError: it is damaged; the message names the file.
@@ -111,14 +111,14 @@ Trained = tuple[Any, dict[str, Any], list[dict[str, Any]]]
 """The agent; its games, its steps and the CPU seconds of learning at the end; and the points of its curve."""
 
 
-def _planned(training: Training, scale: Scale) -> Trained:
+def _planned(training: TrainingRun, scale: RunScale) -> Trained:
     made: Any = getattr(tictac_agents, training.algorithm)
     began = time.process_time()
     agent = made.preset(training.preset).learn(progress_bar=False)
     return agent, {"games": None, "steps": None, "cpu_seconds": time.process_time() - began}, []
 
 
-def _trained_learner(training: Training, scale: Scale) -> Trained:
+def _trained_learner(training: TrainingRun, scale: RunScale) -> Trained:
     """Trains a table, or an agent that learns from games of its own."""
     settings = training.settings
     learner = new_agent(training.algorithm, settings, training.seed)
@@ -126,17 +126,17 @@ def _trained_learner(training: Training, scale: Scale) -> Trained:
     total = getattr(settings, length) or learner.run_games
     if training.kind == "table" and total >= WORTH_COMPILING:
         learner.compile()  # beforehand, so that no compiling is in the curve
-    curve = Curve(training.every(total), settings.rules, scale)
+    curve = RunCurve(training.every(total), settings.rules, scale)
     learner.learn(**{length: total}, callback=curve, progress_bar=False)
     curve(learner, last=True)
     return learner, curve.points[-1], curve.points
 
 
-def _trained_network(training: Training, scale: Scale) -> Trained:
+def _trained_network(training: TrainingRun, scale: RunScale) -> Trained:
     """Trains a network of Stable-Baselines3; on a small game the run ends once it is proven unbeatable."""
     settings = training.settings
     model = new_agent(training.algorithm, settings, training.seed)
-    curve = Curve(training.every(settings.total_timesteps), settings.rules, scale)
+    curve = RunCurve(training.every(settings.total_timesteps), settings.rules, scale)
     model.learn(settings.total_timesteps, lambda *_: curve(model) and not curve.proven)
     curve(model, last=True)
     return model, curve.points[-1], curve.points

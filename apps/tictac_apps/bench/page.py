@@ -327,7 +327,7 @@ def _mistakes(record: Record) -> str:
         one for agent in shown for one in agent["measures"] if one["name"] == "mistakes" and one["among"] in PHASES
     ]
     highest = max(filter(None, (one[end] for one in found for end in ("high", "random"))), default=1.0)
-    cards = (_card(agent, charts.phases(agent, highest)) for agent in shown)
+    cards = (_card(agent, charts.phase_chart(agent, highest)) for agent in shown)
     return _section("Mistakes by phase of the game", what, f'<div class="small">{"".join(cards)}</div>')
 
 

@@ -1,7 +1,7 @@
 """Records of benchmarks: runs that are kept as they end, and tables with the machine they were taken on.
 
 - `RunStore`: runs in one file, a line of JSON each; a stopped program continues from it.
-- `machine`, `as_json`, `show`: what a record says of the machine, and tables as JSON and on the terminal.
+- `machine`, `record_json`, `show`: what a record says of the machine, and tables as JSON and on the terminal.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ PACKAGES = (
 VECTORS = re.compile("amx|avx|fma|s*se")
 
 Row = Mapping[str, Any]
-Settings = Mapping[str, Any]
+RunSettings = Mapping[str, Any]
 Results = Mapping[str, Any]
 
 
@@ -62,10 +62,10 @@ class RunStore:
     def __len__(self) -> int:
         return len(self._runs)
 
-    def __contains__(self, settings: Settings) -> bool:
+    def __contains__(self, settings: RunSettings) -> bool:
         return key_of(settings) in self._runs
 
-    def __getitem__(self, settings: Settings) -> dict[str, Any]:
+    def __getitem__(self, settings: RunSettings) -> dict[str, Any]:
         """The results of the run with these settings.
 
         Raises:
@@ -78,11 +78,11 @@ class RunStore:
         """Settings and results of all runs, in the order in which they were first added."""
         return ((run["settings"], run["results"]) for run in self._runs.values())
 
-    def missing(self, jobs: Iterable[Settings]) -> list[Settings]:
+    def missing(self, jobs: Iterable[RunSettings]) -> list[RunSettings]:
         """The settings that have no run yet."""
         return [settings for settings in jobs if settings not in self]
 
-    def add(self, settings: Settings, results: Results) -> None:
+    def add(self, settings: RunSettings, results: Results) -> None:
         """Keeps a run; replaces one with the same settings."""
         line = compact({"settings": settings, "results": results})
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -96,7 +96,7 @@ class RunStore:
             os.fsync(file.fileno())
         self._runs[key_of(settings)] = json.loads(line)
 
-    def remove(self, jobs: Iterable[Settings]) -> None:
+    def remove(self, jobs: Iterable[RunSettings]) -> None:
         """Removes the runs with these settings."""
         for settings in jobs:
             self._runs.pop(key_of(settings), None)
@@ -104,11 +104,11 @@ class RunStore:
 
     def complete(
         self,
-        jobs: Iterable[Settings],
-        work: Callable[[Settings], Results],
+        jobs: Iterable[RunSettings],
+        work: Callable[[RunSettings], Results],
         workers: Workers = 1,
         what: str = "runs",
-        tell: Callable[[Settings, Results], None] | None = None,
+        tell: Callable[[RunSettings, Results], None] | None = None,
     ) -> None:
         """Makes the missing runs, and keeps their results as they come.
 
@@ -137,7 +137,7 @@ def whole_lines(content: bytes) -> bytes:
     return content[: content.rfind(b"\n") + 1]
 
 
-def key_of(settings: Settings) -> str:
+def key_of(settings: RunSettings) -> str:
     """The JSON of settings, by which runs are told apart; the order of names does not matter."""
     return json.dumps(settings, sort_keys=True)
 
@@ -204,7 +204,7 @@ def _cell(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def as_json(content: Mapping[str, Any]) -> str:
+def record_json(content: Mapping[str, Any]) -> str:
     """JSON with an entry of each list on a line of its own, down to four levels, so that changes are readable."""
 
     def lines(value: Any, depth: int) -> str:

@@ -172,7 +172,7 @@ def rating_rows(record: Record) -> list[Row]:
             "": place,
             "player": marked(agent),
             "Elo (95 %)": rating_text(agent["rating"], record["anchor"] == agent["name"]),
-            "score %": percent(agent["rating"]["score"]),
+            "score %": in_percent(agent["rating"]["score"]),
             "forfeits": agent["rating"]["forfeits"],
             "search": agent["budget"],
             "one-move rule": agent["one_move_rule"],
@@ -189,7 +189,7 @@ def truth_rows(record: Record) -> list[Row]:
         row: dict[str, Any] = {"player": marked(agent)}
         row |= {f"as {seat}": truth_text(agent, seat) for seat in SEATS}
         for among in ("all", *PHASES):
-            row["mistakes %" if among == "all" else among] = percent(measured(agent, "mistakes", among))
+            row["mistakes %" if among == "all" else among] = in_percent(measured(agent, "mistakes", among))
         rows.append(row)
     return rows
 
@@ -204,8 +204,8 @@ def own_lines(record: Record) -> Iterator[str]:
         if agent["failure"]:
             yield f"  it could not be judged: {agent['failure']}"
             continue
-        phases = ", ".join(f"{among} {percent(measured(agent, 'mistakes', among))}" for among in PHASES)
-        yield f"  mistakes: {percent(measured(agent, 'mistakes'))} % of its moves ({phases})"
+        phases = ", ".join(f"{among} {in_percent(measured(agent, 'mistakes', among))}" for among in PHASES)
+        yield f"  mistakes: {in_percent(measured(agent, 'mistakes'))} % of its moves ({phases})"
         move = agent["seconds"]["move"]
         if agent["verdict"] and agent["verdict"]["basis"] == "draws its moves":
             yield f"  it {BASES['draws its moves']}"
@@ -258,7 +258,7 @@ def shares_text(shares: Iterable[float], digits: int = 1) -> str:
     return " / ".join(f"{100 * share:.{digits}f}" for share in shares)
 
 
-def percent(share: float | None, digits: int = 1) -> str:
+def in_percent(share: float | None, digits: int = 1) -> str:
     """A share in per cent, "" for None."""
     return "" if share is None else f"{100 * share:.{digits}f}"
 

@@ -32,7 +32,7 @@ from tictac_apps.bench.cast import (
     QUICK,
     TITLES,
     Contestant,
-    Scale,
+    RunScale,
     cast,
     most_positions,
     one_move_rule,
@@ -40,9 +40,9 @@ from tictac_apps.bench.cast import (
     without_networks,
 )
 from tictac_apps.bench.guard import Guarded, guarded
-from tictac_apps.bench.learning import trained
+from tictac_apps.bench.learning import train_player
 from tictac_apps.bench.page import page
-from tictac_apps.bench.records import RunStore, as_json, machine, show
+from tictac_apps.bench.records import RunStore, machine, record_json, show
 from tictac_apps.bench.results import SCHEMA, as_csv, game_record, own_lines, rating_rows, truth_rows, truth_text
 from tictac_env.arena import Tournament, audit, exact_results, ratings, round_robin, suite
 from tictac_env.arena.auditing import REPORTING
@@ -98,7 +98,7 @@ def bench(
         workers: the number of processes, or a cluster (see `map_jobs`).
         fresh: delete what is kept, and begin again.
         began: the time (`time.time()`) at which the installation began, which the clock then includes.
-        changes: of the amount of work (see `Scale`).
+        changes: of the amount of work (see `RunScale`).
 
     Returns:
         The content of results.json.
@@ -128,7 +128,7 @@ def bench(
         if len(players[game]) < 2:
             raise ValueError(f"a tournament needs two players or more; {game} has {len(players[game])}")
     (output / "agents").mkdir(parents=True, exist_ok=True)
-    job = Job(players, rules, scales, output, seed, time_limit, os.getpid())
+    job = PlayerJob(players, rules, scales, output, seed, time_limit, os.getpid())
     judged = _judged(job, workers, clock)
     records = []
     for game, found in players.items():
@@ -144,7 +144,7 @@ def bench(
     with clock.phase("page"):
         save_text(output / "report.html", page(content))
     content["seconds"] = clock.seconds()
-    save_text(output / "results.json", as_json(content))
+    save_text(output / "results.json", record_json(content))
     save_text(output / "results.csv", as_csv(content))
     save_text(output / SCHEMA.name, SCHEMA.read_text(encoding="utf-8"))
     for record in records:
@@ -158,12 +158,12 @@ def bench(
 
 
 @dataclass(frozen=True)
-class Job:
+class PlayerJob:
     """The whole job, as its workers know it; `bench` explains its parts, which are by game or for all games."""
 
     players: Mapping[str, Sequence[Contestant]]
     rules: Mapping[str, Game]
-    scales: Mapping[str, Scale]
+    scales: Mapping[str, RunScale]
     output: Path
     seed: int
     time_limit: float
@@ -225,7 +225,7 @@ class _Phases:
         return f"{found['total']:.0f} s. Seconds by phase, of all processes: {parts}"
 
 
-def _judged(job: Job, workers: Workers, clock: _Phases) -> dict[str, dict[str, Any]]:
+def _judged(job: PlayerJob, workers: Workers, clock: _Phases) -> dict[str, dict[str, Any]]:
     """The judgements of all players, by game and name; those that are not kept are made now."""
     store, of = RunStore(job.output / "judged-runs.jsonl"), job.contestants()
     jobs = {key: job.settings_of(key[0], one) for key, one in of.items()}
@@ -301,18 +301,18 @@ def _each(
             yield key, work(key, lost="it ended or forked its process, or did not answer and could not be interrupted")
 
 
-def prepare(job: Job, key: tuple[str, str], lost: str = "") -> dict[str, Any]:
+def prepare(job: PlayerJob, key: tuple[str, str], lost: str = "") -> dict[str, Any]:
     """Trains a player (its game and name), if it learns, and judges it; done by a worker.
 
     Returns:
-        "training", the record of `trained`; "player", its identity; "audit", the `Audit` as JSON has it, or None and
-        the reason as "failure"; "lost", whether its worker was; "v_random"; "one_move_rule"; and the CPU "seconds" of
-        each phase.
+        "training", the record of `train_player`; "player", its identity; "audit", the `Audit` as JSON has it, or None
+        and the reason as "failure"; "lost", whether its worker was; "v_random"; "one_move_rule"; and the CPU "seconds"
+        of each phase.
     """
     one, game, scale = job.contestants()[key], job.rules[key[0]], job.scales[key[0]]
     began, compiled = time.process_time(), seconds_compiling()
     with _output_in(job.output / "log.txt"):
-        training = None if one.training is None else trained(one.training, job.output / "agents", scale)
+        training = None if one.training is None else train_player(one.training, job.output / "agents", scale)
         player = job.guarded(key[0], one) if one.yours else load_player(one.source, game)
         audited, v_random, failure = None, None, lost or None
         if not lost:
@@ -346,7 +346,7 @@ def _output_in(file: Path) -> Iterator[None]:
         yield
 
 
-def _audited(player: Player, game: Game, scale: Scale, seed: int) -> tuple[dict[str, Any], dict[str, Any]]:
+def _audited(player: Player, game: Game, scale: RunScale, seed: int) -> tuple[dict[str, Any], dict[str, Any]]:
     """The audit of a player as JSON has it, and its exact results against random play."""
     limits: dict[str, Any] = {"seed": seed, "progress": False}
     # The solver gives nothing away: no replies need be searched for its first error, only a game that it loses.
@@ -374,7 +374,9 @@ def _line(key: tuple[str, str], found: Mapping[str, Any]) -> str:
     return f"{TITLES.get(key[0], key[0])}, {key[1]}: {truth}"
 
 
-def _played(job: Job, game: str, judged: Mapping[str, Any], workers: Workers) -> tuple[Tournament, dict[str, str]]:
+def _played(
+    job: PlayerJob, game: str, judged: Mapping[str, Any], workers: Workers
+) -> tuple[Tournament, dict[str, str]]:
     """The tournament of a game, and the reasons for which players of the user did not play."""
     players = job.players[game]
     sides = {one.name: job.guarded(game, one) if one.yours else one.source for one in players}

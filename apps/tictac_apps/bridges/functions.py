@@ -55,7 +55,7 @@ class SeededFunction(Policy):
 # Kaggle's ConnectX, https://www.kaggle.com/competitions/connectx: the observation and the configuration are those of
 # the environments "connectx" and "tictactoe" of kaggle-environments, which need not be installed.
 
-LIMITS = {"actTimeout": 2, "timeout": 2, "agentTimeout": 60, "episodeSteps": 1000}
+KAGGLE_LIMITS = {"actTimeout": 2, "timeout": 2, "agentTimeout": 60, "episodeSteps": 1000}
 """The limits in the competition's configuration; they are not enforced here."""
 
 
@@ -103,9 +103,9 @@ class KaggleAgent(SeededFunction):
             board=position.to_array().ravel().tolist(),
             mark=position.seat + 1,
             step=position.ply,
-            remainingOverageTime=LIMITS["agentTimeout"],
+            remainingOverageTime=KAGGLE_LIMITS["agentTimeout"],
         )
-        configuration = Struct(rows=game.rows, columns=game.cols, inarow=game.connect, **LIMITS)
+        configuration = Struct(rows=game.rows, columns=game.cols, inarow=game.connect, **KAGGLE_LIMITS)
         return observation, configuration
 
 
@@ -131,7 +131,7 @@ def kaggle_agent(text: str, game: Game, reading: Reading) -> Policy:
     return policy
 
 
-def submission(path: Path, game: Game, reading: Reading) -> tuple[Policy, None]:
+def kaggle_submission(path: Path, game: Game, reading: Reading) -> tuple[Policy, None]:
     """The agent of a Kaggle submission given as a file, without "kaggle:".
 
     Raises:

@@ -121,7 +121,7 @@ class SpielState(pyspiel.State):  # type: ignore[misc]
         self.own, self.opp = self.rules.play(self.own, self.opp, action)
 
     def _action_to_string(self, player: int, action: int) -> str:
-        check_player(player)
+        check_seat(player)
         if not 0 <= action < self.rules.num_actions:
             raise pyspiel.SpielError(f"an action must be in [0, {self.rules.num_actions}), not {action}")
         return MARKS[1 + player] + format_moves(self.rules, [action])
@@ -142,7 +142,7 @@ class SpielState(pyspiel.State):  # type: ignore[misc]
         return "\n".join("".join(MARKS[cell] for cell in row) for row in rows)
 
 
-def check_player(player: int) -> None:
+def check_seat(player: int) -> None:
     """Checks that an integer is a player's.
 
     Raises:
@@ -176,7 +176,7 @@ class BoardObserver:
         Raises:
             pyspiel.SpielError: there is no such player.
         """
-        check_player(player)
+        check_seat(player)
         mine = state.rules.seat(state.own, state.opp) == player
         stones = (state.own, state.opp) if mine else (state.opp, state.own)
         self.dict["observation"][...] = self._observer.observe(*stones, player)
@@ -187,7 +187,7 @@ class BoardObserver:
         Raises:
             pyspiel.SpielError: there is no such player.
         """
-        check_player(player)
+        check_seat(player)
         return str(state)
 
 

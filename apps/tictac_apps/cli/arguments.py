@@ -82,7 +82,7 @@ class _Formatter(argparse.HelpFormatter):
         )
 
 
-def add_game(parser: argparse.ArgumentParser, default: str = "TicTacToe-v0", of_players: bool = True) -> None:
+def add_game_option(parser: argparse.ArgumentParser, default: str = "TicTacToe-v0", of_players: bool = True) -> None:
     """Adds `--game`; `chosen_game` says which game it asks for, also if it is not given."""
     games = (
         f"{', '.join(known_names())}; with sizes, such as KInARow-v0:5x6-4 or KInARow-v0:4x4-3,gravity=False; or "

@@ -17,7 +17,7 @@ import tictac_env
 from tictac_apps.cli.arguments import (
     add_file,
     add_forms,
-    add_game,
+    add_game_option,
     add_number,
     add_player,
     add_seed,
@@ -54,7 +54,7 @@ BESIDE = Path("next to the player's file")
 
 def add_audit(parser: argparse.ArgumentParser) -> None:
     add_player(parser, "player")
-    add_game(parser)
+    add_game_option(parser)
     parser.add_argument(
         "--suite",
         metavar="NAME",
@@ -190,7 +190,7 @@ def _print_in_colour(text: str) -> None:
 
 def add_prove(parser: argparse.ArgumentParser) -> None:
     add_player(parser, "player")
-    add_game(parser)
+    add_game_option(parser)
     seat, claim, refutations = (default_of(prove, name) for name in ("seat", "claim", "refutations"))
     parser.add_argument("--seat", choices=SEATS, default=SEATS[seat], help="the player's seat (default: %(default)s)")
     parser.add_argument(
@@ -250,7 +250,7 @@ STORE = "games.sqlite"
 
 def add_tournament(parser: argparse.ArgumentParser) -> None:
     add_player(parser, "players", nargs="+", more="; NAME=PLAYER to call it NAME")
-    add_game(parser)
+    add_game_option(parser)
     told = "start from every position after N moves; 0 is the empty board"
     add_number(parser, "--openings", whole_number(), told, default_of(round_robin, "openings"))
     add_number(parser, "--sample", whole_number(1), "start from only N of these openings, drawn by the seed")

@@ -10,7 +10,7 @@ import shtab
 
 from tictac_apps.cli.arguments import (
     add_file,
-    add_game,
+    add_game_option,
     add_number,
     add_player,
     add_seed,
@@ -25,7 +25,7 @@ from tictac_apps.cli.arguments import (
 from tictac_apps.language_models.harness import BOARDS, BoardHarness
 from tictac_apps.language_models.prompts import check_format, prompt_rows, save_rows
 from tictac_apps.web.export import PAGE, export_page
-from tictac_apps.web.limits import Limits
+from tictac_apps.web.limits import ServerLimits
 from tictac_apps.web.serve import HOST, PORT, serve
 from tictac_env.checks import one_of
 from tictac_env.compiled.kernels import CACHE_FOLDER, KEPT, WARNING, unkept
@@ -40,7 +40,7 @@ MAX_TRAININGS = 64
 def add_export_agent(parser: argparse.ArgumentParser) -> None:
     add_player(parser, "player")
     add_file(parser, "-o", "--output", required=True, help="the Python file to write; an existing file is replaced")
-    add_game(parser, default="ConnectFour-v0")
+    add_game_option(parser, default="ConnectFour-v0")
     add_seed(parser)
 
 
@@ -88,7 +88,7 @@ def run_export_page(options: argparse.Namespace) -> int:
 
 def add_dataset_prompts(parser: argparse.ArgumentParser) -> None:
     add_file(parser, "output", metavar="FILE", help="the file, .jsonl or .parquet (extra llm), which is replaced")
-    add_game(parser, of_players=False)
+    add_game_option(parser, of_players=False)
     told = "the positions (default: all of a game that can be tabulated; of others it must be given)"
     add_number(parser, "--rows", whole_number(1), told)
     told = "the share of the symmetry classes in the split test"
@@ -160,7 +160,9 @@ def add_serve(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="also offer this game: your own as module:Name-v0, or a size, such as KInARow-v0:5x6-4; may be repeated",
     )
-    add_number(parser, "--trainings", whole_number(1, MAX_TRAININGS), "trainings that run at once", Limits.trainings)
+    add_number(
+        parser, "--trainings", whole_number(1, MAX_TRAININGS), "trainings that run at once", ServerLimits.trainings
+    )
     parser.add_argument("--open", action="store_true", help="open the page in the browser of this machine")
     parser.add_argument("--no-training", action="store_true", help="do not let visitors train agents")
 
@@ -185,7 +187,7 @@ def run_serve(options: argparse.Namespace) -> int:
         options.checkpoints,
         options.store,
         not options.no_training,
-        Limits(trainings=options.trainings),
+        ServerLimits(trainings=options.trainings),
         allowed_hosts=options.allowed_host,
         games=options.game,
         proxies=options.trusted_proxy,

@@ -10,12 +10,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-from tictac_apps.cli.arguments import add_game, add_number, add_player, add_seed, chosen_game, decimal
+from tictac_apps.cli.arguments import add_game_option, add_number, add_player, add_seed, chosen_game, decimal
 from tictac_apps.cli.session import Series, Session, hints
 from tictac_env.checks import SEATS
 from tictac_env.games import game_name
 from tictac_env.policies import load_player
-from tictac_env.policies.human import moves_in_words, read_move
+from tictac_env.policies.human import move_range, read_move
 from tictac_env.position import Position, format_moves
 from tictac_env.render.text import side_name, status
 from tictac_env.render.window import WAITING_FPS, Window, WindowClosed, check_screen
@@ -47,7 +47,7 @@ def add_play(parser: argparse.ArgumentParser) -> None:
         more=f"; or human, for two people at one keyboard (default: {OPPONENT}). Two players play each other, and the "
         "first one begins",
     )
-    add_game(parser)
+    add_game_option(parser)
     parser.add_argument(
         "--seat",
         choices=(*SEATS, "alternate"),
@@ -191,7 +191,7 @@ class TerminalTable(Table):
             self._hint(session)
         while True:
             side = side_name(game, position.seat)
-            typed = self._ask(f"{side}, your move ({moves_in_words(game)}, or help): ").strip().lower()
+            typed = self._ask(f"{side}, your move ({move_range(game)}, or help): ").strip().lower()
             action = read_move(typed, game)
             if action in position.legal_actions:
                 session.play(action)
@@ -215,7 +215,7 @@ class TerminalTable(Table):
                     legal = ", ".join(format_moves(game, [one]) for one in position.legal_actions)
                     self._tell(f"{typed} is {'full' if game.stones_fall else 'taken'}; you can play {legal}.")
                 case _:
-                    self._tell(f"{typed!r} is not a move: type {moves_in_words(game)}, or {_listed(COMMANDS)}.")
+                    self._tell(f"{typed!r} is not a move: type {move_range(game)}, or {_listed(COMMANDS)}.")
 
     def _reply(self, session: Session, delay: float = 0) -> None:
         seat = session.position.seat

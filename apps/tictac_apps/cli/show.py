@@ -21,7 +21,7 @@ import pettingzoo
 import tictac_env
 from tictac_apps.cli.arguments import (
     add_file,
-    add_game,
+    add_game_option,
     add_json,
     add_moves,
     add_number,
@@ -46,7 +46,7 @@ from tictac_env.storage import save_text, writing
 
 def add_solve(parser: argparse.ArgumentParser) -> None:
     add_moves(parser)
-    add_game(parser, "ConnectFour-v0", of_players=False)
+    add_game_option(parser, "ConnectFour-v0", of_players=False)
     parser.add_argument("--weak", action="store_true", help="find only the winner (1, 0 or -1), which is faster")
     add_number(parser, "--time-limit", decimal(), "stop the search after this time", metavar="SECONDS")
     add_number(parser, "--threads", whole_number(1, 64), "search on N threads", default_of(Solver, "threads"))
@@ -138,7 +138,7 @@ LAST = 4
 
 def add_render(parser: argparse.ArgumentParser) -> None:
     add_moves(parser)
-    add_game(parser, of_players=False)
+    add_game_option(parser, of_players=False)
     add_file(parser, "-o", "--output", help=f"write a picture to this file, which ends in {', '.join(SUFFIXES)}")
     size = default_of(render_rgb, "cell_size")
     add_number(parser, "--cell-size", whole_number(1, 512), "the width of a cell", size, "PIXELS")

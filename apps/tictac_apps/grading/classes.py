@@ -19,7 +19,7 @@ from tictac_apps.grading.grading import PAGE, UNCONFINED, Grade, grade
 from tictac_apps.grading.rubric import Rubric
 from tictac_apps.grading.submissions import NOTEBOOK, Unusable, main_file, transformer
 from tictac_env.arena.game_record import sampled_openings
-from tictac_env.arena.outcomes import aligned
+from tictac_env.arena.outcomes import aligned_columns
 from tictac_env.arena.tournament import Tournament, round_robin
 from tictac_env.games import Game
 from tictac_env.policies import Policy
@@ -92,7 +92,7 @@ class ClassReport:
             rows.append([found.submission, f"{found.score:g}/{found.points:g}", exploitable, erring, passed])
         reasons = (" ".join(found.reason.split()) for found in self.grades)
         shown = ["why", *(reason if len(reason) <= WIDEST else f"{reason[: WIDEST - 3]}..." for reason in reasons)]
-        lines = [f"{line}  {why}".rstrip() for line, why in zip(aligned(rows), shown, strict=True)]
+        lines = [f"{line}  {why}".rstrip() for line, why in zip(aligned_columns(rows), shown, strict=True)]
         if not all(found.confined for found in self.grades):
             lines += ["", f"of each: {UNCONFINED}"]
         alike = [pair for pair in self.likenesses if pair.same >= ALIKE]

@@ -20,7 +20,7 @@ from tictac_apps.grading.exam import Exam
 from tictac_apps.grading.process import Unprotected
 from tictac_apps.grading.rubric import Criterion, Rubric, load_rubric
 from tictac_apps.grading.submissions import Unusable, clean
-from tictac_apps.grading.theorems import FINDERS, Finding, mistakes
+from tictac_apps.grading.theorems import FINDERS, Finding, mistakes_of
 from tictac_env.position import Position
 
 LONGEST_PRINT = 2000
@@ -209,7 +209,7 @@ def grade(
         with Exam(rubric, path, unconfined, stopped) as exam:
             results = [_result(test, FINDERS[test.theorem](exam, test), rubric, page) for test in rubric.tests]
             if rubric.function and any(test.theorem != "agrees" for test in rubric.tests):
-                erring = mistakes(exam)
+                erring = mistakes_of(exam)
                 exploitable = None if exam.questions.table is None else exam.exploitability
                 moves = exam.all_moves()
         trouble, printed = exam.given_up or exam.setup_trouble, exam.printed

@@ -55,7 +55,7 @@ THEOREMS = {
 
 
 @dataclass(frozen=True)
-class Limits:
+class RubricLimits:
     """The limits of a submission.
 
     Attributes:
@@ -144,7 +144,7 @@ class Rubric:
     arrays: bool
     packages: tuple[str, ...]
     symmetric: bool
-    limits: Limits
+    limits: RubricLimits
     tests: tuple[Criterion, ...]
 
     @property
@@ -237,16 +237,16 @@ def _rubric(found: dict[str, Any], folder: str) -> Rubric:
     )
 
 
-def _limits(found: Any) -> Limits:
+def _limits(found: Any) -> RubricLimits:
     if not isinstance(found, dict):
         raise ValueError(f"limits must stand under a line [limits], not be {found!r}")
-    kinds = {one.name: one.type for one in fields(Limits)}
+    kinds = {one.name: one.type for one in fields(RubricLimits)}
     for name, value in _checked("limits: ", found, kinds).items():
         if kinds[name] == "int":
             positive(f"limits: {name}", value, 1_000_000)
         else:
             number(f"limits: {name}", value, 0.01, 1_000_000)
-    return Limits(**found)
+    return RubricLimits(**found)
 
 
 def _criterion(at: str, found: dict[str, Any], plays: str) -> Criterion:

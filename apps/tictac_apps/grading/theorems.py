@@ -83,7 +83,7 @@ def never_beaten(exam: Exam, test: Criterion) -> Finding:
     return Finding(0.0, f"it loses {found.losing_line or 'at once'}", *_lost(exam, found.losing_line))
 
 
-def exploitability(exam: Exam, test: Criterion) -> Finding:
+def low_exploitability(exam: Exam, test: Criterion) -> Finding:
     """The best replies gain no more than `at_most` beyond the value of the game, on average over the seats."""
     found, most = exam.exploitability, test.options["at_most"]
     told = f"exploitability {found:.5f}"
@@ -129,13 +129,13 @@ FINDERS: dict[str, Callable[[Exam, Criterion], Finding]] = {
     "blocks": blocks,
     "keeps-value": keeps_value,
     "never-beaten": never_beaten,
-    "exploitability": exploitability,
+    "exploitability": low_exploitability,
     "beats-random": beats_random,
     "agrees": agrees,
 }
 
 
-def mistakes(exam: Exam) -> float:
+def mistakes_of(exam: Exam) -> float:
     """The share of the positions in which its move gives value away, or is not legal."""
     values, rows = exam.questions.values, exam.counted
     keeping = values == values.max(axis=1, keepdims=True)

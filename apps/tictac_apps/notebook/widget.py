@@ -13,7 +13,7 @@ import traitlets
 
 from tictac_apps.cli.session import Series
 from tictac_apps.web import insight
-from tictac_apps.web.export import STATIC, joined
+from tictac_apps.web.export import STATIC, joined_modules
 from tictac_env.checks import flag
 from tictac_env.games import shown
 from tictac_env.position import Position
@@ -172,7 +172,7 @@ def widget_script() -> str:
     style = re.sub(r":root(\[[^\]]*\])", r":host(\1)", style).replace(":root", ":host")  # for the shadow root
     style += (OWN / "widget.css").read_text(encoding="utf-8")
     modules = (*(STATIC / f"{name}.js" for name in ("base", "board", "insight")), OWN / "widget.js")
-    return f"const STYLE = {json.dumps(style)};\n{joined(modules)}export default {{ render }};\n"
+    return f"const STYLE = {json.dumps(style)};\n{joined_modules(modules)}export default {{ render }};\n"
 
 
 class BoardWidget(anywidget.AnyWidget):

@@ -23,10 +23,19 @@ from tictac_apps.warm import use_solver
 from tictac_apps.web.insight import board_view, exact_values, own_solver, page_scores, review, seed_of, thoughts, title
 from tictac_apps.web.kept import KeptAgents
 from tictac_apps.web.league import League
-from tictac_apps.web.limits import Limits
-from tictac_apps.web.opponents import Opponents
-from tictac_apps.web.requests import MAX_MOVES, Answer, Fields, Guard, Refused, Workers, host_names, unless_left
-from tictac_apps.web.results import Results
+from tictac_apps.web.limits import ServerLimits
+from tictac_apps.web.opponents import NamedOpponents
+from tictac_apps.web.requests import (
+    MAX_MOVES,
+    Fields,
+    Guard,
+    JSONAnswer,
+    Refused,
+    WorkerThreads,
+    host_names,
+    unless_left,
+)
+from tictac_apps.web.results import StoreResults
 from tictac_apps.web.trainings import Trainings
 from tictac_env.games import GAMES, get_game
 from tictac_env.games.registry import import_game, known_names
@@ -63,7 +72,7 @@ class Server:
 
     def __init__(
         self,
-        limits: Limits | None = None,
+        limits: ServerLimits | None = None,
         checkpoints: Path | None = None,
         store: Path | None = None,
         training: bool = True,
@@ -74,16 +83,16 @@ class Server:
         self.link = ""
         self.games = GAMES | {name: get_game(name) for name in map(import_game, games)}
         self.hosts = host_names(tuple(allowed_hosts))
-        self.limits = limits or Limits()
+        self.limits = limits or ServerLimits()
         self.trainings = trainings = Trainings(self.limits, games) if training else None
         saved = (lambda token: trainings.get(token).file) if trainings else None
         kept = KeptAgents(self.limits, league) if training or league else None
         self.league = League(kept, games) if kept else None
-        self.opponents = Opponents(self.limits, checkpoints, saved, self.games.values(), kept)
-        self.results = Results(store) if store is not None else None
-        self.players = Workers(self.limits, "player")
-        self.searchers = Workers(self.limits, "searcher")
-        self.raters = Workers(self.limits, "rater")
+        self.opponents = NamedOpponents(self.limits, checkpoints, saved, self.games.values(), kept)
+        self.results = StoreResults(store) if store is not None else None
+        self.players = WorkerThreads(self.limits, "player")
+        self.searchers = WorkerThreads(self.limits, "searcher")
+        self.raters = WorkerThreads(self.limits, "rater")
 
     def warm(self) -> None:
         """Loads, or compiles, what the first visitors would wait for."""
@@ -123,7 +132,7 @@ class Server:
             route("POST", "/exact", self.exact, searchers),
             route("POST", "/review", self.review, searchers),
         ]
-        shown: dict[str, Results | None] = {"/tournament": self.results, "/league": self.league}
+        shown: dict[str, StoreResults | None] = {"/tournament": self.results, "/league": self.league}
         for path, results in shown.items():
             if results:
                 api.append(route("GET", path, results.listed, raters))
@@ -141,7 +150,7 @@ class Server:
             if league:
                 api.append(route("POST", "/training/keep", partial(league.keep, trainings), players))
         solve = route("GET", "/solve", self.solve, searchers)
-        text = page()
+        text = page_text()
 
         async def first(request: Request) -> Response:
             return HTMLResponse(text)
@@ -154,7 +163,9 @@ class Server:
             lifespan=lifespan,
         )
 
-    def _route(self, method: str, path: str, handler: Callable[[Fields], Any], workers: Workers | None = None) -> Route:
+    def _route(
+        self, method: str, path: str, handler: Callable[[Fields], Any], workers: WorkerThreads | None = None
+    ) -> Route:
         """A route whose answer is what `handler` returns for the fields of the request; in a thread of `workers`."""
 
         async def answer(request: Request) -> Response:
@@ -163,7 +174,7 @@ class Server:
                 found = await unless_left(request, workers.do(lambda: handler(fields), fields.address))
             else:
                 found = handler(fields)
-            return found if isinstance(found, Response) else Answer(found, headers={"cache-control": "no-store"})
+            return found if isinstance(found, Response) else JSONAnswer(found, headers={"cache-control": "no-store"})
 
         return Route(path, answer, methods=[method])
 
@@ -231,7 +242,7 @@ class Server:
         left = max(0.0, self.limits.review_seconds - fields.waited)
         return review(own_solver(final.game), final, left)
 
-    def solve(self, fields: Fields) -> Answer:
+    def solve(self, fields: Fields) -> JSONAnswer:
         """The scores of a Connect Four position, in the form of the well-known solver page."""
         moves = fields.text("pos", "", MAX_MOVES)
         position = Fields({"game": "ConnectFour-v0", "moves": moves}).position()
@@ -240,8 +251,8 @@ class Server:
         anywhere = {"access-control-allow-origin": "*"}  # pages of other sites may ask
         if found is None:
             reason = f"not solved within {limit:g} s; what was found is kept, so ask again"
-            return Answer({"pos": moves, "error": reason}, 503, {"retry-after": "1", **anywhere})
-        return Answer({"pos": moves, "score": found}, headers=anywhere)
+            return JSONAnswer({"pos": moves, "error": reason}, 503, {"retry-after": "1", **anywhere})
+        return JSONAnswer({"pos": moves, "score": found}, headers=anywhere)
 
     def _to_play(self, fields: Fields, unfinished: bool = True) -> Position:
         position = fields.position(unfinished)
@@ -249,7 +260,7 @@ class Server:
         return position
 
 
-def page() -> str:
+def page_text() -> str:
     """The page, whose head names every module and the first question of its script.
 
     So the browser asks for all of them at once. Otherwise it would find each module only in the one that imports it.
@@ -281,4 +292,4 @@ def qr_code(text: str) -> Any:
 
 async def _refuse(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    return Answer({"error": str(error.detail)}, error.status_code, error.headers)
+    return JSONAnswer({"error": str(error.detail)}, error.status_code, error.headers)

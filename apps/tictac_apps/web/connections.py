@@ -11,12 +11,12 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from tictac_apps.web.limits import Limits
+from tictac_apps.web.limits import ServerLimits
 
 TOO_MANY = b"HTTP/1.1 429 Too Many Requests\r\nretry-after: 1\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
 
 
-def configured(app: ASGIApp, limits: Limits, proxies: Iterable[str] = ()) -> uvicorn.Config:
+def configured(app: ASGIApp, limits: ServerLimits, proxies: Iterable[str] = ()) -> uvicorn.Config:
     """The settings with which uvicorn serves an application.
 
     Args:
@@ -43,7 +43,7 @@ def configured(app: ASGIApp, limits: Limits, proxies: Iterable[str] = ()) -> uvi
     )
 
 
-def _bounded(limits: Limits, trusted: Sequence[IPv4Network | IPv6Network]) -> type[H11Protocol]:
+def _bounded(limits: ServerLimits, trusted: Sequence[IPv4Network | IPv6Network]) -> type[H11Protocol]:
     """The protocol of uvicorn's with limits on connections, as it knows neither addresses nor a read timeout."""
 
     class Bounded(H11Protocol):

@@ -56,7 +56,7 @@ WEIGHT_UNIT = 2.0**-26
 """The unit of the network's weights."""
 
 
-def joined(modules: Iterable[Path]) -> str:
+def joined_modules(modules: Iterable[Path]) -> str:
     """The text of modules in one scope, without their imports and exports: browsers load no modules from a disk.
 
     A name that two of them declare is an error of syntax; so all their names must differ.
@@ -99,7 +99,7 @@ def page_files() -> dict[str, str]:
         if type(game) is KInARow
     }
     files = {sheet: (STATIC / sheet).read_text(encoding="utf-8") for sheet in SHEETS}
-    files |= data | {SCRIPT: f'"use strict";\n{{\n{joined(MODULES)}}}\n'}
+    files |= data | {SCRIPT: f'"use strict";\n{{\n{joined_modules(MODULES)}}}\n'}
     page = _page([*data, SCRIPT])
     hashes = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in (files | {PAGE: page}).items()}
     record = {"kind": KIND, "version": tictac_env.__version__, "sha256": hashes}

@@ -17,7 +17,7 @@ from urllib.parse import quote, unquote
 from starlette.responses import FileResponse
 
 from tictac_apps.web.insight import title
-from tictac_apps.web.limits import Limits
+from tictac_apps.web.limits import ServerLimits
 from tictac_apps.web.requests import Fields, Rates, Refused
 from tictac_env.arena.game_record import name_of_game
 from tictac_env.games import Game, get_game
@@ -61,7 +61,7 @@ class KeptAgents:
         OSError: the folder cannot be made or read.
     """
 
-    def __init__(self, limits: Limits, folder: Path | None = None) -> None:
+    def __init__(self, limits: ServerLimits, folder: Path | None = None) -> None:
         self.limits = limits
         self.lasting = folder is not None
         self.folder = folder or Path(tempfile.mkdtemp(prefix="tictac-league-"))

@@ -21,7 +21,7 @@ from tictac_apps.web.kept import KeptAgent, KeptAgents
 from tictac_apps.web.league_player import GAMES
 from tictac_apps.web.opponents import LEAGUE
 from tictac_apps.web.requests import Fields, Refused
-from tictac_apps.web.results import GamesOfStore, Results, rated
+from tictac_apps.web.results import GamesOfStore, StoreResults, rated
 from tictac_apps.web.trainings import Trainings, start_process
 from tictac_env.arena import ResultStore
 from tictac_env.arena.game_record import Entrant, GameRecord, distinct_games, name_of_game
@@ -54,7 +54,7 @@ Pair = tuple[str, Group]
 """A game's name, and two players."""
 
 
-class Job(NamedTuple):
+class LeagueJob(NamedTuple):
     """A pair to play, or a player to judge. The least is done first."""
 
     urgency: int
@@ -129,7 +129,7 @@ def _strength(player: Mapping[str, Any]) -> tuple[float, float]:
     return float("inf") if player["low"] is not None else -float("inf"), player["score"]
 
 
-class League(Results):
+class League(StoreResults):
     """The games between kept agents, and what is known of each of them.
 
     A process of low priority plays the games, which a store in the agents' folder keeps. An agent that fails, whose
@@ -148,8 +148,8 @@ class League(Results):
         self._named = games
         self._judged: dict[str, Any] = {}  # by what `_key` says of a player
         self._failed: dict[str, str] = {}
-        self._jobs: list[Job] = []  # a heap
-        self._doing: Job | None = None
+        self._jobs: list[LeagueJob] = []  # a heap
+        self._doing: LeagueJob | None = None
         self._numbers = itertools.count()
         self._begun: set[Game] = set()
         self._rated: dict[Game, dict[tuple[Group, int], Any]] = {}
@@ -222,7 +222,7 @@ class League(Results):
                 # Perfect play errs nowhere; to see that on a large game takes minutes.
                 jobs.extend((3, (one,)) for one in unknown if one != PERFECT or game.cells <= SMALL_CELLS)
             for urgency, players in jobs:
-                heapq.heappush(self._jobs, Job(urgency, next(self._numbers), game, players))
+                heapq.heappush(self._jobs, LeagueJob(urgency, next(self._numbers), game, players))
             if self._thread is None and self._jobs:
                 self._thread = threading.Thread(target=self._work, daemon=True, name="league")
                 self._thread.start()
@@ -244,7 +244,7 @@ class League(Results):
             with contextlib.suppress(Refused):  # it was deleted meanwhile
                 self._do(job)
 
-    def _do(self, job: Job) -> None:
+    def _do(self, job: LeagueJob) -> None:
         """Has a job done by the process."""
         game, players = job.game, job.players
         keys = [self._key(game, one) for one in players]
@@ -308,9 +308,9 @@ class League(Results):
         """The games of the league.
 
         Returns:
-            `stores`, as of `Results.listed`, where a game also has `agents`, how many are kept, `waiting`, how many of
-            them have games to play, and the `failed`, each `name` and `reason`; and `lasting`, whether the agents are
-            there after a restart.
+            `stores`, as of `StoreResults.listed`, where a game also has `agents`, how many are kept, `waiting`, how
+            many of them have games to play, and the `failed`, each `name` and `reason`; and `lasting`, whether the
+            agents are there after a restart.
         """
         shown = self._games(TABLE)
         games = []
@@ -335,7 +335,7 @@ class League(Results):
         return {"stores": [{"store": TABLE, "games": games}], "lasting": self.agents.lasting}
 
     def table(self, fields: Fields) -> dict[str, Any]:
-        """The table of a `game`, as of `Results.table`.
+        """The table of a `game`, as of `StoreResults.table`.
 
         Returns:
             Each of the `players` has also `opponent`, its name as an opponent; `unbeatable`, `beaten_first` and

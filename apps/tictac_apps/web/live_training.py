@@ -74,7 +74,7 @@ class Allowance:
         self._loaded.add(kind)
 
 
-class Training:
+class LiveTraining:
     """A training that reports; the callback of `learn` of tables and of `NTupleTD`.
 
     Args:
@@ -287,7 +287,7 @@ def main(words: list[str] | None = None) -> int:
     try:
         for game in games:
             import_game(game)
-        training = Training(Plan.from_dict(json.loads(sys.stdin.readline())), Path(folder), output)
+        training = LiveTraining(Plan.from_dict(json.loads(sys.stdin.readline())), Path(folder), output)
         training.listen(sys.stdin)
         training.run()
     except Exception as error:

@@ -13,7 +13,7 @@ from gymnasium.error import DependencyNotInstalled
 
 from tictac_apps.web.insight import own_solver
 from tictac_apps.web.kept import KeptAgents
-from tictac_apps.web.limits import Limits
+from tictac_apps.web.limits import ServerLimits
 from tictac_apps.web.requests import Refused
 from tictac_env.checks import parse_whole
 from tictac_env.games import GAMES, Game, game_name
@@ -31,7 +31,7 @@ LOADED_AGENTS = 16
 MAX_FILE_BYTES = 256 << 20
 
 
-class Opponents:
+class NamedOpponents:
     """Players by their names, as requests give them.
 
     A name is that of a policy ("rule", "mcts:400", "level:3"), "file:" and the name of a file in the folder of
@@ -51,7 +51,7 @@ class Opponents:
 
     def __init__(
         self,
-        limits: Limits,
+        limits: ServerLimits,
         folder: Path | None = None,
         training_file: Callable[[str], Path] | None = None,
         games: Iterable[Game] = GAMES.values(),

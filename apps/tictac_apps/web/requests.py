@@ -21,7 +21,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from tictac_apps.web.limits import Limits
+from tictac_apps.web.limits import ServerLimits
 from tictac_env.games import Game, get_game
 from tictac_env.position import IllegalMove, Position
 from tictac_env.storage import read_json
@@ -52,7 +52,7 @@ MAX_SEED = 2**53
 """Integers below this are exact in JavaScript."""
 
 
-class Answer(JSONResponse):
+class JSONAnswer(JSONResponse):
     """JSON in ASCII, so that anything a request said can be repeated, half a surrogate pair too."""
 
     def render(self, content: Any) -> bytes:
@@ -121,7 +121,7 @@ class Guard:
         hosts: as of `host_names`.
     """
 
-    def __init__(self, app: ASGIApp, limits: Limits, hosts: frozenset[str]) -> None:
+    def __init__(self, app: ASGIApp, limits: ServerLimits, hosts: frozenset[str]) -> None:
         self.app = app
         self.hosts = hosts
         self.rates = Rates(limits.rate, limits.burst)
@@ -148,11 +148,11 @@ class Guard:
             )
             if "text/html" in request.headers.get("accept", ""):  # a person typed the name
                 return HTMLResponse(UNKNOWN_NAME.format(reason=html.escape(reason)), 400)
-            return Answer({"error": reason}, 400)
+            return JSONAnswer({"error": reason}, 400)
         wait = self.rates.wait(address_of(request))
         if wait:
             reason = f"too many requests; come back in {wait:.1f} s"
-            return Answer({"error": reason}, 429, {"retry-after": str(math.ceil(wait))})
+            return JSONAnswer({"error": reason}, 429, {"retry-after": str(math.ceil(wait))})
         return None
 
 
@@ -161,7 +161,7 @@ def address_of(request: Request) -> str:
     return request.client.host if request.client else ""
 
 
-class Workers:
+class WorkerThreads:
     """Threads for work that takes longer than a moment, and a bounded number of jobs that wait for one.
 
     Addresses take turns: whoever asks for much waits for itself. If too many jobs wait, the last one of the address
@@ -169,7 +169,7 @@ class Workers:
     to the event loop.
     """
 
-    def __init__(self, limits: Limits, name: str) -> None:
+    def __init__(self, limits: ServerLimits, name: str) -> None:
         self._pool = ThreadPoolExecutor(limits.threads, thread_name_prefix=name)
         self._free, self._most = limits.threads, limits.waiting
         self._waiting: OrderedDict[str, deque[tuple[Callable[[], Any], asyncio.Future[Any]]]] = OrderedDict()

@@ -36,7 +36,7 @@ SECONDS_BETWEEN_LOOKS, SHARE_OF_LOOKS = 5.0, 0.1
 
 
 def rated(records: list[GameRecord], names: dict[Entrant, str], resamples: int = 1000) -> dict[str, Any]:
-    """The ratings and the cross table of some games (see `Results.table`)."""
+    """The ratings and the cross table of some games (see `StoreResults.table`)."""
     found = ratings(records, resamples=resamples)
     counts: dict[tuple[str, str, int], list[int]] = defaultdict(lambda: [0, 0, 0])
     for record in records:
@@ -84,7 +84,7 @@ class GamesOfStore:
 
     @cached_property
     def table(self) -> dict[str, Any]:
-        """The ratings and the cross table (see `Results.table`)."""
+        """The ratings and the cross table (see `StoreResults.table`)."""
         return rated(self.records, self.names)
 
 
@@ -97,7 +97,7 @@ def _readable() -> Iterator[None]:
         raise Refused(f"the store cannot be shown: {type(error).__name__}", 409) from error
 
 
-class Results:
+class StoreResults:
     """The stores that a server shows.
 
     Args:

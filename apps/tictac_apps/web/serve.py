@@ -11,7 +11,7 @@ import webbrowser
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from tictac_apps.web.limits import Limits
+from tictac_apps.web.limits import ServerLimits
 from tictac_env.lazy import needing
 
 HOST, PORT = "127.0.0.1", 8000
@@ -23,7 +23,7 @@ def serve(
     checkpoints: Path | None = None,
     store: Path | None = None,
     training: bool = True,
-    limits: Limits | None = None,
+    limits: ServerLimits | None = None,
     allowed_hosts: Iterable[str] = (),
     games: Sequence[str] = (),
     proxies: Iterable[str] = (),

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from tictac_apps.web import training_plans
-from tictac_apps.web.limits import Limits
-from tictac_apps.web.opponents import FILES, Opponents
+from tictac_apps.web.limits import ServerLimits
+from tictac_apps.web.opponents import FILES, NamedOpponents
 from tictac_apps.web.requests import Fields, Refused
 from tictac_env.position import format_moves
 
@@ -211,7 +211,7 @@ class Trainings:
         games: those of the server, as `import_game` takes them.
     """
 
-    def __init__(self, limits: Limits, games: Sequence[str] = ()) -> None:
+    def __init__(self, limits: ServerLimits, games: Sequence[str] = ()) -> None:
         self.limits = limits
         self.games = games
         self._of_token: dict[str, Training] = {}
@@ -222,7 +222,7 @@ class Trainings:
         """What the form of trainings offers."""
         return training_plans.menu()
 
-    def begin(self, opponents: Opponents, fields: Fields) -> dict[str, str]:
+    def begin(self, opponents: NamedOpponents, fields: Fields) -> dict[str, str]:
         """Begins a training by the plan that the fields are, or lets it wait for others to end; its token.
 
         Raises:

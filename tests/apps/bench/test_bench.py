@@ -339,7 +339,7 @@ def test_a_curve_has_a_point_when_it_is_due_and_at_the_end(
 
     monkeypatch.setattr(learning, "verdict", judge)
     agent = SimpleNamespace(num_episodes=0, num_timesteps=0)
-    curve = learning.Curve(10, GAMES["TicTacToe-v0"], QUICKLY["TicTacToe-v0"])
+    curve = learning.RunCurve(10, GAMES["TicTacToe-v0"], QUICKLY["TicTacToe-v0"])
     assert curve.called_every == 10
     for agent.num_episodes, clock.now, last in ((9, 101, False), (10, 102, False), (19, 155, False), (19, 156, True)):
         agent.num_timesteps = 5 * agent.num_episodes
@@ -368,7 +368,7 @@ def test_a_curve_of_a_large_game_has_mistakes_and_after_an_illegal_move_nothing(
     monkeypatch.setattr(learning, "against_perfect", against_perfect)
     monkeypatch.setattr(learning, "mistakes", lambda agent, game: 0.25)
     monkeypatch.setattr(learning, "as_policy", lambda agent, game: load_player("random", game).policy)
-    curve, agent = learning.Curve(10, game, scale), SimpleNamespace(num_timesteps=20)
+    curve, agent = learning.RunCurve(10, game, scale), SimpleNamespace(num_timesteps=20)
     curve(agent)
     agent.num_timesteps = 30
     curve(agent)
@@ -382,21 +382,21 @@ def test_a_training_is_repeated_only_if_its_file_or_record_is_missing(tmp_path: 
     scale = replace(QUICKLY["TicTacToe-v0"], points=3, shorter=0.002)
     [player] = cast(["QLearning"], "TicTacToe-v0", str(tmp_path), scale, 0, {})
     assert player.training is not None
-    made = learning.trained(player.training, tmp_path, scale)
+    made = learning.train_player(player.training, tmp_path, scale)
     assert made["games"] == 28 and [point["games"] for point in made["curve"]] == [9, 18, 27, 28]
     assert made["cpu_seconds"] == round(made["curve"][-1]["cpu_seconds"], 2) and made["steps"] > 28
     file = tmp_path / player.training.file
     record, before = file.with_suffix(".json"), file.stat().st_mtime_ns
     record.write_text(json.dumps(made | {"games": 29}))
-    assert learning.trained(player.training, tmp_path, scale)["games"] == 29
+    assert learning.train_player(player.training, tmp_path, scale)["games"] == 29
     assert file.stat().st_mtime_ns == before
     for lost in (file, record):
         lost.unlink()
-        assert learning.trained(player.training, tmp_path, scale)["games"] == 28 and file.exists()
+        assert learning.train_player(player.training, tmp_path, scale)["games"] == 28 and file.exists()
     for damaged in ("[]", "{", "3", json.dumps({"games": 1})):
         record.write_text(damaged)
         with pytest.raises(ValueError, match=rf"{record.name}.*delete it"):
-            learning.trained(player.training, tmp_path, scale)
+            learning.train_player(player.training, tmp_path, scale)
 
 
 def test_what_decides_a_judgement_is_its_key(tmp_path: Path) -> None:

@@ -17,8 +17,8 @@ from tictac_apps.bench.cast import (
     QUICK,
     TITLES,
     Contestant,
-    Scale,
-    Training,
+    RunScale,
+    TrainingRun,
     cast,
     most_positions,
     one_move_rule,
@@ -31,15 +31,15 @@ from tictac_env.policies import load_player
 
 RECORD = Path(__file__).parents[3] / "benchmarks" / "results" / "tournament.json"
 TTT, C4 = TITLES
-ONE = Scale(2, 3, 4, 5, 6, 7, points=20)
+ONE = RunScale(2, 3, 4, 5, 6, 7, points=20)
 """A scale of one training of each learner."""
 
 
-def of_cast(names: list[str], game: str, scale: Scale = ONE, **yours: str) -> dict[str, Contestant]:
+def of_cast(names: list[str], game: str, scale: RunScale = ONE, **yours: str) -> dict[str, Contestant]:
     return {one.name: one for one in cast(names, game, "agents", scale, 3, yours)}
 
 
-def training(name: str, game: str, scale: Scale = ONE) -> Training:
+def training(name: str, game: str, scale: RunScale = ONE) -> TrainingRun:
     found = of_cast([name], game, scale)[name].training
     assert found is not None
     return found

@@ -17,7 +17,7 @@ from tictac_apps.bench.charts import (
     board_parts,
     curve,
     given_away_at,
-    phases,
+    phase_chart,
     rating_axis,
     rating_scale,
     scatter,
@@ -102,7 +102,7 @@ def test_mistakes_are_bars_with_intervals_beside_random_play() -> None:
         {"name": "regret", "among": "middle", "value": 0.1, "low": 0.1, "high": 0.1, "random": 0.1},
         {"name": "mistakes", "among": "end", "value": 0.5, "low": 0.3, "high": 0.6, "random": 0.2},
     ]
-    picture = phases({"name": "A & B", "measures": measures}, highest=0.4)
+    picture = phase_chart({"name": "A & B", "measures": measures}, highest=0.4)
     assert attributes(picture, "path", "class", "d") == [
         ("bar", "M0.2 1V0.75h.6V1M2.2 1V0h.6V1"),  # no bar is higher than the chart
         ("span", "M0.5 0.875V0.5M2.5 0.25V0"),
@@ -112,7 +112,7 @@ def test_mistakes_are_bars_with_intervals_beside_random_play() -> None:
     assert [text for text, _, _ in words(picture)] == shown
     told = "opening 10.0\u00a0% (random play 40.0\u00a0%), end 50.0\u00a0% (random play 20.0\u00a0%)"
     assert shapes(picture, "svg")[0].get("aria-label") == f"A & B: mistakes by phase: {told}"
-    assert "no positions" in phases({"name": "A", "measures": []}, highest=1)
+    assert "no positions" in phase_chart({"name": "A", "measures": []}, highest=1)
 
 
 def curve_point(games: int, value: float | None, first: Any = None, second: Any = None) -> dict[str, Any]:

@@ -19,11 +19,11 @@ from conftest import breadth
 from tictac_apps.bench import records
 from tictac_apps.bench.records import (
     RunStore,
-    as_json,
     compact,
     key_of,
     machine,
     processor_features,
+    record_json,
     show,
     version_of,
 )
@@ -107,8 +107,8 @@ LAYOUT = """{
 def test_a_record_has_a_line_for_each_entry_of_a_list() -> None:
     pairs = [{"player": "a", "shares": [0.5, [1]]}, {"player": "b", "shares": ()}]
     content = {"seed": 0, "games": [{"pairs": pairs, "empty": {}}]}
-    assert as_json(content) == LAYOUT
-    assert json.loads(as_json(content)) == json.loads(json.dumps(content))
+    assert record_json(content) == LAYOUT
+    assert json.loads(record_json(content)) == json.loads(json.dumps(content))
 
 
 def test_runs_are_told_apart_by_their_settings_whatever_their_order() -> None:

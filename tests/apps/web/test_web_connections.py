@@ -17,7 +17,7 @@ import uvicorn
 
 from tictac_apps.web.app import Server
 from tictac_apps.web.connections import configured
-from tictac_apps.web.limits import Limits
+from tictac_apps.web.limits import ServerLimits
 
 HEAD = b"POST /api/reply HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 9\r\n"
 HALF = (b"", b"GET /api/about HT", HEAD, HEAD + b"\r\n{")
@@ -25,7 +25,7 @@ ATTACKER, OTHER = "127.0.0.1", "127.0.0.2"
 
 
 @contextmanager
-def listening(limits: Limits, proxies: tuple[str, ...] = ()) -> Iterator[int]:
+def listening(limits: ServerLimits, proxies: tuple[str, ...] = ()) -> Iterator[int]:
     """A server in a thread of its own; its port."""
     server = uvicorn.Server(configured(Server(limits).app(), limits, proxies))
     with socket.create_server((ATTACKER, 0), backlog=512) as listener:
@@ -57,12 +57,12 @@ def send(port: int, data: bytes) -> socket.socket:
 
 def test_half_sent_requests_of_one_address_disturb_nobody_else() -> None:
     """600 are more than the server's connections: their address is refused, another is answered each time."""
-    with listening(Limits(read_seconds=60)) as port, ExitStack() as held:
+    with listening(ServerLimits(read_seconds=60)) as port, ExitStack() as held:
         for number in range(600):
             try:
                 held.enter_context(send(port, HALF[number % len(HALF)]))
             except ConnectionError:  # refused before all was sent
-                assert number >= Limits().connections
+                assert number >= ServerLimits().connections
         assert asked(port, ATTACKER) == 429
         begin = time.monotonic()
         assert [asked(port, OTHER) for _ in range(20)] == [200] * 20
@@ -71,7 +71,7 @@ def test_half_sent_requests_of_one_address_disturb_nobody_else() -> None:
 
 @pytest.mark.parametrize("half", HALF)
 def test_a_request_that_does_not_arrive_in_time_is_ended(half: bytes, capfd: pytest.CaptureFixture[str]) -> None:
-    with listening(Limits(read_seconds=0.5, connections=1)) as port, send(port, half) as connection:
+    with listening(ServerLimits(read_seconds=0.5, connections=1)) as port, send(port, half) as connection:
         assert asked(port, ATTACKER) == 429
         begin = time.monotonic()
         assert connection.recv(1) == b""
@@ -81,7 +81,7 @@ def test_a_request_that_does_not_arrive_in_time_is_ended(half: bytes, capfd: pyt
 
 
 def test_parts_that_keep_coming_gain_no_time_and_whole_requests_keep_their_connection() -> None:
-    with listening(Limits(read_seconds=1)) as port:
+    with listening(ServerLimits(read_seconds=1)) as port:
         with send(port, b"GET /api/about HTTP/1.1\r\nx: ") as connection:
             begin = time.monotonic()
             connection.settimeout(0.1)
@@ -108,12 +108,12 @@ def test_only_a_trusted_proxy_names_its_visitors(
 ) -> None:
     """Else anybody could pretend to be many visitors, each with a rate of its own."""
     monkeypatch.setenv("FORWARDED_ALLOW_IPS", "*")  # which uvicorn would believe
-    with listening(Limits(rate=0.01, burst=1), proxies) as port:
+    with listening(ServerLimits(rate=0.01, burst=1), proxies) as port:
         visitors = ("192.0.2.1", "192.0.2.2", "192.0.2.2")
         assert [asked(port, OTHER, **{"x-forwarded-for": visitor}) for visitor in visitors] == statuses
 
 
 def test_a_trusted_proxy_holds_the_connections_of_many() -> None:
-    limits = Limits(connections=1)
+    limits = ServerLimits(connections=1)
     with listening(limits, (ATTACKER,)) as port, send(port, HEAD), send(port, HEAD):
         assert asked(port, ATTACKER) == 200

@@ -37,7 +37,7 @@ def judge(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("judge") / "judge.js"
     data = [text for name, text in export.page_files().items() if name.startswith("data/")]
     modules = [module for module in export.MODULES if module.parent == export.OFFLINE or module.name == "base.js"]
-    path.write_text("".join(data) + export.joined([*modules, Path(__file__).with_name("export_judge.js")]))
+    path.write_text("".join(data) + export.joined_modules([*modules, Path(__file__).with_name("export_judge.js")]))
     return path
 
 

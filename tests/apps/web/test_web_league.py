@@ -25,7 +25,7 @@ from tictac_apps.web.app import Server
 from tictac_apps.web.kept import KeptAgents, agent_name
 from tictac_apps.web.league import REFERENCES, League, LeagueGames
 from tictac_apps.web.league_player import judged, openings
-from tictac_apps.web.limits import Limits
+from tictac_apps.web.limits import ServerLimits
 from tictac_apps.web.requests import Fields, Refused
 from tictac_env import verdict
 from tictac_env.arena import Entrant, Fixture, GameRecord, ResultStore
@@ -33,7 +33,7 @@ from tictac_env.games import GAMES, Game, get_game
 from tictac_env.policies import load_player
 from tictac_env.solver.enumerate import SMALL_CELLS
 
-QUICK = Limits(rate=1e6, burst=10**6)
+QUICK = ServerLimits(rate=1e6, burst=10**6)
 GAME = "TicTacToe-v0"
 PLAN = {"agent": "QLearning", "game": GAME, "opponent": "random", "total": 30}
 NAMES = ("Bo b", "Анна B-1")
@@ -179,10 +179,10 @@ def test_numbers_and_bytes_are_limited(tmp_path: Path) -> None:
     game, file = get_game(GAME), file_of(tmp_path / "agent.npz")
     size = file.stat().st_size
     for limits, names, status in (
-        (Limits(kept_agents=1), ("Al", "Bo"), 409),
-        (Limits(kept_agent_bytes=size - 1), ("Al",), 413),
-        (Limits(kept_bytes=2 * size - 1), ("Al", "Bo"), 409),
-        (Limits(keeps_a_minute=2), ("Al", "Bo", "Cy"), 429),
+        (ServerLimits(kept_agents=1), ("Al", "Bo"), 409),
+        (ServerLimits(kept_agent_bytes=size - 1), ("Al",), 413),
+        (ServerLimits(kept_bytes=2 * size - 1), ("Al", "Bo"), 409),
+        (ServerLimits(keeps_a_minute=2), ("Al", "Bo", "Cy"), 429),
     ):
         kept = KeptAgents(limits)
         for name in names[:-1]:
@@ -197,7 +197,7 @@ def test_numbers_and_bytes_are_limited(tmp_path: Path) -> None:
         kept.close()
         assert not kept.folder.exists()
     with pytest.raises(Refused):
-        KeptAgents(Limits()).keep("Al", game, tmp_path / "none.npz")
+        KeptAgents(ServerLimits()).keep("Al", game, tmp_path / "none.npz")
 
 
 def test_damaged_and_foreign_files_are_skipped_and_deleted_ones_are_gone(
@@ -214,7 +214,7 @@ def test_damaged_and_foreign_files_are_skipped_and_deleted_ones_are_gone(
     (tmp_path / "Nothing-v0" / "Lost.npz").write_bytes(whole)
     for silent in ("notes.txt", ".Good.npz"):
         (tmp_path / GAME / silent).write_bytes(whole)
-    kept = KeptAgents(Limits(), tmp_path)
+    kept = KeptAgents(ServerLimits(), tmp_path)
     assert [one.name for one in kept.agents(get_game(GAME))] == ["Good"]
     assert kept.games() == [get_game(GAME)]
     said = capsys.readouterr().err.splitlines()
@@ -235,7 +235,7 @@ def test_damaged_and_foreign_files_are_skipped_and_deleted_ones_are_gone(
 def test_agents_are_listed_in_the_order_in_which_they_were_kept(tmp_path: Path) -> None:
     for seconds, name in enumerate(("Zoe", "Al", "Mo")):
         os.utime(file_of(tmp_path / GAME / f"{name}.npz"), (seconds, seconds))
-    kept, game = KeptAgents(Limits(), tmp_path), get_game(GAME)
+    kept, game = KeptAgents(ServerLimits(), tmp_path), get_game(GAME)
     assert [one.name for one in kept.agents(game)] == ["Zoe", "Al", "Mo"] and kept.lasting
     content = kept.get("Al", game).path.read_bytes()
     assert kept.keep("al", game, kept.get("Zoe", game).path, earlier="Al") == "Al"
@@ -246,7 +246,7 @@ def test_agents_are_listed_in_the_order_in_which_they_were_kept(tmp_path: Path) 
 def test_the_file_of_an_agent_is_named_by_its_game_and_its_name(tmp_path: Path) -> None:
     file, game = tmp_path / "agent.zip", get_game("KInARow-v0:5x6-4")
     file.write_bytes(b"learned")
-    kept = KeptAgents(Limits(keeps_a_minute=1))
+    kept = KeptAgents(ServerLimits(keeps_a_minute=1))
     assert not kept.lasting and kept.keep("Ann B", game, file, address="10.0.0.1") == "Ann B"
     path = kept.get("ann b", game).path
     assert path == kept.folder / "KInARow-v0%3A5x6-4" / "Ann B.zip" and path.read_bytes() == b"learned"
@@ -322,7 +322,7 @@ class Followed(League):
 
 def kept_under(names: Collection[str], folder: Path, game: str = GAME) -> KeptAgents:
     """Agents whose files differ, and hold nothing."""
-    kept = KeptAgents(Limits(), folder)
+    kept = KeptAgents(ServerLimits(), folder)
     for name in names:
         (folder / "agent.npz").write_text(name)
         kept.keep(name, get_game(game), folder / "agent.npz")
@@ -382,7 +382,7 @@ def test_an_agent_meets_the_ten_before_it_whether_they_were_there_or_came(tmp_pa
         assert {pair for pair in league.all_jobs() if set(pair) <= set(names) and len(pair) == 2} == pairs
     training = SimpleNamespace(plan=SimpleNamespace(game=GAME), file=tmp_path / "agent.npz", kept="")
     trainings: Any = SimpleNamespace(get=lambda token: training)
-    with closing(Followed(KeptAgents(Limits(), tmp_path / "come"))) as league:
+    with closing(Followed(KeptAgents(ServerLimits(), tmp_path / "come"))) as league:
         for name in names:
             training.kept = ""
             training.file.write_text(name)

@@ -29,9 +29,9 @@ from tictac_apps import cli
 from tictac_apps.web import app, serve
 from tictac_apps.web import opponents as opponents_module
 from tictac_apps.web.app import STATIC, Server
-from tictac_apps.web.limits import Limits
-from tictac_apps.web.opponents import Opponents
-from tictac_apps.web.requests import HEADERS, MAX_ADDRESSES, Answer, Fields, Rates, Refused, host_names, unless_left
+from tictac_apps.web.limits import ServerLimits
+from tictac_apps.web.opponents import NamedOpponents
+from tictac_apps.web.requests import HEADERS, MAX_ADDRESSES, Fields, JSONAnswer, Rates, Refused, host_names, unless_left
 from tictac_env.arena import round_robin
 from tictac_env.games import GAMES, Game, get_game
 from tictac_env.policies import POLICIES, Policy
@@ -64,12 +64,12 @@ def test_the_browser_keeps_files_until_they_change(client: Client) -> None:
 
 
 def test_limits_are_given_by_name_and_do_not_change() -> None:
-    limits = Limits()
+    limits = ServerLimits()
     assert limits.threads >= 2
     with pytest.raises(FrozenInstanceError):
         limits.rate = 1e9  # type: ignore[misc]
     with pytest.raises(TypeError):
-        Limits(1)  # type: ignore[misc]  # of which of them?
+        ServerLimits(1)  # type: ignore[misc]  # of which of them?
 
 
 @pytest.mark.parametrize(
@@ -317,9 +317,9 @@ def test_strings_have_a_longest_length_and_errors_show_their_beginning() -> None
 
 
 def test_answers_are_ascii_and_hold_no_number_that_json_lacks() -> None:
-    assert Answer({"é": "\ud800", "a": [1, None]}).body == b'{"\\u00e9":"\\ud800","a":[1,null]}'
+    assert JSONAnswer({"é": "\ud800", "a": [1, None]}).body == b'{"\\u00e9":"\\ud800","a":[1,null]}'
     with pytest.raises(ValueError, match="JSON"):
-        Answer({"value": math.nan})
+        JSONAnswer({"value": math.nan})
 
 
 class Broken(Policy):
@@ -339,7 +339,7 @@ class Broken(Policy):
 
 @pytest.mark.parametrize("fails", [True, False])
 def test_an_opponent_that_cannot_play_is_an_answer_of_the_server(fails: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    server = Server(Limits())
+    server = Server(ServerLimits())
     monkeypatch.setattr(server.opponents, "get", lambda *asked: Broken(fails))
     fields = Fields({"game": "TicTacToe-v0", "moves": "5", "opponent": "rule"})
     for answer, told in ((server.reply, "rule cannot play here"), (server.thoughts, "rule has no thoughts here")):
@@ -353,7 +353,7 @@ def test_an_opponent_that_cannot_play_is_an_answer_of_the_server(fails: bool, mo
 def test_time_that_a_request_has_waited_is_no_time_to_search(
     waited: float, left: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    server, seconds = Server(Limits()), list[float]()
+    server, seconds = Server(ServerLimits()), list[float]()
     for name in ("exact_values", "review", "page_scores"):
         monkeypatch.setattr(app, name, lambda solver, position, time: seconds.append(time))
     monkeypatch.setattr(app, "own_solver", lambda game: None)
@@ -369,7 +369,7 @@ def test_time_that_a_request_has_waited_is_no_time_to_search(
 
 
 def test_the_server_prepares_what_the_first_visitors_ask(monkeypatch: pytest.MonkeyPatch) -> None:
-    server, asked = Server(Limits(), training=False), []
+    server, asked = Server(ServerLimits(), training=False), []
 
     class Prepared(Policy):
         def act(self, position: Position, seed: int) -> int:
@@ -417,7 +417,7 @@ def test_checkpoints_come_from_the_folder_alone(tmp_path: Path) -> None:
 
 
 def test_one_size_too_many_is_refused() -> None:
-    with visited(Server(Limits(sizes=1))) as http:
+    with visited(Server(ServerLimits(sizes=1))) as http:
         client = Client(http)
         client.post("/api/reply", game="KInARow-v0:3x4-3", opponent="random")
         client.post("/api/reply", game="TicTacToe-v0", opponent="random")
@@ -434,7 +434,7 @@ def test_the_rate_is_limited_by_address() -> None:
     assert rates.wait("a") == 0 < rates.wait("a")
     now[0] = 1000  # a long pause earns no more than one burst
     assert [rates.wait("a") for _ in range(4)] == [0, 0, 0, pytest.approx(0.5)]
-    with visited(Server(Limits(rate=0.01, burst=2))) as http:
+    with visited(Server(ServerLimits(rate=0.01, burst=2))) as http:
         assert [http.get("/api/about").status_code for _ in range(3)] == [200, 200, 429]
         assert int(http.get("/api/about").headers["retry-after"]) > 50
     rates = Rates(1, 1, lambda: 0.0)  # of many addresses those silent for longest are forgotten
@@ -443,7 +443,7 @@ def test_the_rate_is_limited_by_address() -> None:
 
 
 def test_time_that_a_request_has_waited_is_no_time_to_think() -> None:
-    opponents = Opponents(Limits(move_seconds=2))
+    opponents = NamedOpponents(ServerLimits(move_seconds=2))
     players = [opponents.get("perfect", GAMES["ConnectFour-v0"], waited) for waited in (0, 1.5, 9)]
     assert [player.time_limit for player in players if isinstance(player, Perfect)] == [2, 0.5, 0.05]
 
@@ -462,14 +462,14 @@ def test_time_that_a_request_has_waited_is_no_time_to_think() -> None:
     ],
 )
 def test_opponents_are_as_strong_as_is_allowed(game: str, allowed: str, refused: str) -> None:
-    opponents = Opponents(Limits())
+    opponents = NamedOpponents(ServerLimits())
     assert isinstance(opponents.get(allowed, get_game(game)), Policy)
     with pytest.raises(Refused):
         opponents.get(refused, get_game(game))
 
 
 def test_the_menu_has_each_opponent_once_and_the_words_name_them() -> None:
-    opponents = Opponents(Limits())
+    opponents = NamedOpponents(ServerLimits())
     for game in GAMES.values():
         menu = opponents.menu(game)
         names = [one["name"] for one in menu["opponents"]]
@@ -483,7 +483,7 @@ def test_the_menu_has_each_opponent_once_and_the_words_name_them() -> None:
 
 def test_an_unknown_name_is_told_all_others() -> None:
     with pytest.raises(Refused, match="no opponent is called 'mctss'") as refused:
-        Opponents(Limits()).get("mctss", GAMES["TicTacToe-v0"])
+        NamedOpponents(ServerLimits()).get("mctss", GAMES["TicTacToe-v0"])
     told = re.findall(r"[\w-]+", refused.value.detail.partition("there are ")[2].partition(", with arguments")[0])
     assert told == [name for name in POLICIES if name != "human"] and refused.value.status_code == 404
 
@@ -494,7 +494,7 @@ def test_files_that_are_missing_or_too_large_are_not_loaded(tmp_path: Path, monk
 
     monkeypatch.setattr(opponents_module, "_loaded", loaded)
     game = GAMES["TicTacToe-v0"]
-    opponents = Opponents(Limits(), tmp_path, lambda token: tmp_path / "none.npz")
+    opponents = NamedOpponents(ServerLimits(), tmp_path, lambda token: tmp_path / "none.npz")
     for size, status, told in (
         (256 << 20, 422, "422: large.npz holds"),
         ((256 << 20) + 1, 400, "is too large to load"),
@@ -509,8 +509,8 @@ def test_files_that_are_missing_or_too_large_are_not_loaded(tmp_path: Path, monk
             opponents.get(name, game)
         assert refused.value.status_code == status
     with pytest.raises(Refused, match="trains no agents") as refused:
-        Opponents(Limits()).get("training:x", game)
-    assert refused.value.status_code == 404 and Opponents(Limits()).files() == {}
+        NamedOpponents(ServerLimits()).get("training:x", game)
+    assert refused.value.status_code == 404 and NamedOpponents(ServerLimits()).files() == {}
 
 
 WORDS = (
@@ -560,7 +560,7 @@ def test_malformed_requests_never_make_the_server_fail(requests: int, tmp_path: 
     store = tmp_path / "games.sqlite"
     round_robin(["random", "rule"], games=2, store=store)
     kept, rng, statuses = store.read_bytes(), random.Random(0), Counter[int]()
-    quick = Limits(rate=1e9, burst=10**9, exact_seconds=0.02, review_seconds=0.02, move_seconds=0.1)
+    quick = ServerLimits(rate=1e9, burst=10**9, exact_seconds=0.02, review_seconds=0.02, move_seconds=0.1)
     with visited(Server(quick, store=store)) as http:
         known = {path: http.get(path).json() for path in ("/api/about", "/api/opponents", "/api/training/menu")}
         for _ in range(requests):

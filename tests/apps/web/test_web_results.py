@@ -94,15 +94,15 @@ def test_a_store_is_not_read_again_at_once_and_reading_takes_a_tenth_of_the_time
     path, now = tmp_path / "games.sqlite", [1000.0]
     monkeypatch.setattr(results, "time", SimpleNamespace(monotonic=lambda: now[0]))
     round_robin(["random", "rule"], games=2, store=path)
-    shown = results.Results(path)
+    shown = results.StoreResults(path)
 
     def count() -> int:
         (game,) = shown.listed(Fields({}))["stores"][0]["games"]
         return int(game["count"])
 
-    sorted_by_game = results.Results._sorted
+    sorted_by_game = results.StoreResults._sorted
 
-    def slowly(self: results.Results, of_game: Any) -> Any:
+    def slowly(self: results.StoreResults, of_game: Any) -> Any:
         now[0] += 2.0
         return sorted_by_game(self, of_game)
 
@@ -111,14 +111,14 @@ def test_a_store_is_not_read_again_at_once_and_reading_takes_a_tenth_of_the_time
     now[0] += 5.0
     assert count() == 2
     now[0] += 0.1
-    monkeypatch.setattr(results.Results, "_sorted", slowly)
+    monkeypatch.setattr(results.StoreResults, "_sorted", slowly)
     assert count() == 4
     round_robin(["random", "rule"], games=6, store=path)
     now[0] += 17.9  # after the two seconds of reading
     assert count() == 4
     now[0] += 0.2
     assert count() == 6
-    monkeypatch.setattr(results.Results, "_sorted", None)  # unchanged, it is not read again
+    monkeypatch.setattr(results.StoreResults, "_sorted", None)  # unchanged, it is not read again
     now[0] += 1000
     assert count() == 6
 

@@ -17,8 +17,8 @@ from web_client import Client, visited, waited_for
 
 from tictac_apps.web import trainings
 from tictac_apps.web.app import Server
-from tictac_apps.web.limits import Limits
-from tictac_apps.web.opponents import Opponents
+from tictac_apps.web.limits import ServerLimits
+from tictac_apps.web.opponents import NamedOpponents
 from tictac_apps.web.requests import Fields, Refused
 from tictac_apps.web.trainings import Training, Trainings
 from tictac_env.games import GAMES
@@ -30,7 +30,7 @@ LOOK, BEGIN, REPLY = "/api/training/look", "/api/training/begin", "/api/reply"
 
 @pytest.fixture(scope="module", name="trainer")
 def training_client() -> Iterator[Client]:
-    with visited(Server(Limits(rate=1e6, burst=10**6, trainings=2, kept_trainings=3))) as http:
+    with visited(Server(ServerLimits(rate=1e6, burst=10**6, trainings=2, kept_trainings=3))) as http:
         yield Client(http)
 
 
@@ -200,7 +200,7 @@ def test_a_training_that_waits_or_cannot_begin_has_no_process(
 
 
 def test_of_trainings_that_are_over_the_one_asked_for_least_recently_makes_room(processes: list[Process]) -> None:
-    opponents, limits = Opponents(Limits()), Limits(kept_trainings=3, trainings=2)
+    opponents, limits = NamedOpponents(ServerLimits()), ServerLimits(kept_trainings=3, trainings=2)
     queue = Trainings(limits)
 
     def begin() -> str:
@@ -229,7 +229,7 @@ def test_of_trainings_that_are_over_the_one_asked_for_least_recently_makes_room(
 
 def test_games_of_ones_own_are_offered_played_and_trained(own_game: str) -> None:
     Path("random.py").write_text("raise ImportError('the current folder hides a module of Python')")
-    with visited(Server(Limits(rate=1e6, burst=10**6, sizes=0), games=[own_game, "KInARow-v0:3x3-2"])) as http:
+    with visited(Server(ServerLimits(rate=1e6, burst=10**6, sizes=0), games=[own_game, "KInARow-v0:3x3-2"])) as http:
         client = Client(http)
         names = [one["name"] for one in client.get("/api/about")["games"]]
         assert names == [*GAMES, "KInARow-v0:3x3-2"] and names[-2] == "Own-v0"
@@ -243,7 +243,7 @@ def test_games_of_ones_own_are_offered_played_and_trained(own_game: str) -> None
 
 
 def test_trainings_wait_in_the_order_they_came_and_leave_when_cancelled_or_left(processes: list[Process]) -> None:
-    limits = Limits(rate=1e6, burst=10**6, trainings=1, kept_trainings=4, waits_unasked=0.5)
+    limits = ServerLimits(rate=1e6, burst=10**6, trainings=1, kept_trainings=4, waits_unasked=0.5)
     with visited(Server(limits)) as http:
         client = Client(http)
         running, cancelled, left, last = (client.post(BEGIN, **SMALL)["token"] for _ in range(4))
@@ -304,7 +304,7 @@ def test_nobody_reaches_a_training_without_its_token(trainer: Client, path: str)
 
 
 def test_trainings_are_limited_forgotten_or_not_offered() -> None:
-    with visited(Server(Limits(forgotten_after=0.2))) as http:
+    with visited(Server(ServerLimits(forgotten_after=0.2))) as http:
         token = Client(http).post(BEGIN, **SMALL)["token"]
         time.sleep(0.5)
         Client(http).refused("POST", LOOK, 404, token=token)

@@ -11,17 +11,17 @@ import pytest
 
 pytest.importorskip("starlette")
 
-from tictac_apps.web.limits import Limits
-from tictac_apps.web.requests import Refused, Workers
+from tictac_apps.web.limits import ServerLimits
+from tictac_apps.web.requests import Refused, WorkerThreads
 
 
-def played(story: Callable[[Workers, Callable[[str], Any]], Any], waiting: int) -> list[str]:
+def played(story: Callable[[WorkerThreads, Callable[[str], Any]], Any], waiting: int) -> list[str]:
     """The jobs that were begun, in their order, by one thread that is held until the story has asked for all."""
     begun: list[str] = []
     held = threading.Event()
 
     async def run() -> None:
-        workers = Workers(Limits(threads=1, waiting=waiting), "test")
+        workers = WorkerThreads(ServerLimits(threads=1, waiting=waiting), "test")
         first = asyncio.ensure_future(workers.do(held.wait, "first"))
         await asyncio.sleep(0)
 
@@ -42,7 +42,7 @@ def played(story: Callable[[Workers, Callable[[str], Any]], Any], waiting: int) 
 
 
 def test_addresses_take_turns() -> None:
-    async def story(workers: Workers, ask: Callable[[str], Any]) -> None:
+    async def story(workers: WorkerThreads, ask: Callable[[str], Any]) -> None:
         for name in ("a1", "a2", "a3", "b1", "c1", "b2"):
             ask(name)
             await asyncio.sleep(0)
@@ -51,7 +51,7 @@ def test_addresses_take_turns() -> None:
 
 
 def test_the_address_that_asks_for_most_is_refused() -> None:
-    async def story(workers: Workers, ask: Callable[[str], Any]) -> None:
+    async def story(workers: WorkerThreads, ask: Callable[[str], Any]) -> None:
         asked = []
         for name in ("a1", "a2", "a3", "b1"):  # one more than may wait
             asked.append(ask(name))
@@ -64,7 +64,7 @@ def test_the_address_that_asks_for_most_is_refused() -> None:
 
 
 def test_who_leaves_while_waiting_costs_no_work() -> None:
-    async def story(workers: Workers, ask: Callable[[str], Any]) -> None:
+    async def story(workers: WorkerThreads, ask: Callable[[str], Any]) -> None:
         left = ask("a1")
         await asyncio.sleep(0)
         ask("b1")
@@ -79,7 +79,7 @@ def test_closing_begins_no_further_job_and_waits_for_none() -> None:
     held = threading.Event()
 
     async def run() -> None:
-        workers = Workers(Limits(threads=1), "test")
+        workers = WorkerThreads(ServerLimits(threads=1), "test")
         first = asyncio.ensure_future(workers.do(held.wait, "a"))
         await asyncio.sleep(0)
         second = asyncio.ensure_future(workers.do(lambda: begun.append("second"), "b"))
@@ -100,7 +100,7 @@ def test_as_many_jobs_run_as_there_are_threads() -> None:
     together = threading.Barrier(3)
 
     async def run() -> None:
-        workers = Workers(Limits(threads=3, waiting=1), "test")
+        workers = WorkerThreads(ServerLimits(threads=3, waiting=1), "test")
         jobs = [asyncio.ensure_future(workers.do(lambda: together.wait(20))) for _ in range(3)]
         assert sorted(await asyncio.gather(*jobs)) == [0, 1, 2]
         workers.close()
@@ -109,7 +109,7 @@ def test_as_many_jobs_run_as_there_are_threads() -> None:
 
 
 def test_an_error_of_a_job_is_its_answer_and_the_thread_goes_on() -> None:
-    async def story(workers: Workers, ask: Callable[[str], Any]) -> None:
+    async def story(workers: WorkerThreads, ask: Callable[[str], Any]) -> None:
         failing = asyncio.ensure_future(workers.do(lambda: 1 // 0, "a"))
         await asyncio.sleep(0)
         ask("b1")

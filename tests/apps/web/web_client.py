@@ -13,9 +13,9 @@ pytest.importorskip("starlette")
 from starlette.testclient import TestClient
 
 from tictac_apps.web.app import Server
-from tictac_apps.web.limits import Limits
+from tictac_apps.web.limits import ServerLimits
 
-PATIENT = Limits(rate=1e6, burst=1_000_000, exact_seconds=10, review_seconds=20)
+PATIENT = ServerLimits(rate=1e6, burst=1_000_000, exact_seconds=10, review_seconds=20)
 """For tests that ask faster than a person does, on a slow machine."""
 
 

@@ -8,7 +8,7 @@ from scipy.stats import binomtest
 
 from tictac_env.arena import MatchResult, WinDrawLoss, play_match, round_robin
 from tictac_env.arena.outcomes import mean_interval, percentage
-from tictac_env.arena.play import Job, play_games
+from tictac_env.arena.play import GameJob, play_games
 from tictac_env.games import GAMES
 from tictac_env.policies import Policy, RandomPolicy, make_policy
 from tictac_env.position import Position
@@ -87,7 +87,7 @@ def test_games_of_a_match_differ_and_policies_see_fresh_seeds() -> None:
     assert len(set(seeds)) == len(seeds)
     assert all(type(seed) is int and 0 <= seed < 2**63 for seed in seeds)
     assert all(Position.from_moves(TIC_TAC_TOE, position.moves) == position for position, _ in one.seen)
-    job = Job((RandomPolicy(), make_policy("minimax")), new_state(0), Position.start(TIC_TAC_TOE))
+    job = GameJob((RandomPolicy(), make_policy("minimax")), new_state(0), Position.start(TIC_TAC_TOE))
     (_, first), (_, second) = play_games([job, job])
     assert first.final.is_over and first.final.moves == second.final.moves
 

@@ -23,7 +23,7 @@ from conftest import breadth, lowest
 
 from tictac_agents import QLearning
 from tictac_env.arena import GameRecord, ResultStore, Tournament, all_openings, ratings, round_robin, sampled_openings
-from tictac_env.arena.play import Job, boards_together, content_hash, entrant_of, play_games
+from tictac_env.arena.play import GameJob, boards_together, content_hash, entrant_of, play_games
 from tictac_env.games import GAMES
 from tictac_env.policies import BatchedPolicy, RandomPolicy, load_player, make_policy
 from tictac_env.position import Position
@@ -285,7 +285,7 @@ def test_games_do_not_depend_on_how_many_are_played_side_by_side() -> None:
     assert boards_together((make_policy("rule"), make_policy("random"))) == 1
     assert boards_together((network, make_policy("human"))) == 1
     start = Position.start(TTT)
-    jobs = [Job(sides[:: 1 - 2 * (number % 2)], 1000 + number, start) for number in range(30)]
+    jobs = [GameJob(sides[:: 1 - 2 * (number % 2)], 1000 + number, start) for number in range(30)]
     alone = {number: played.final.moves for number, played in play_games(jobs)}
     for together in (2, 7, 100):
         found = {number: played.final.moves for number, played in play_games(jobs, together)}

@@ -14,7 +14,7 @@ from conftest import COMPILED_GAMES, OBLONG, WIDE, assert_same, breadth, id_and_
 from gymnasium.vector import AutoresetMode
 
 from tictac_env.envs.vector.boards import OVER, PLAYING, ROWS, StepBuffers, boards_of
-from tictac_env.envs.vector.kernels import write_observations
+from tictac_env.envs.vector.passes import write_observations
 from tictac_env.games import GAMES, Game, KInARow
 from tictac_env.observation import OBSERVATION_TYPES, Observer
 from tictac_env.policies import Policy

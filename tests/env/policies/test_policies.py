@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from naive import NaiveBoard
 
 from tictac_agents import QLearning
-from tictac_apps.web.limits import Limits
-from tictac_apps.web.opponents import Opponents
+from tictac_apps.web.limits import ServerLimits
+from tictac_apps.web.opponents import NamedOpponents
 from tictac_env.arena import (
     audit,
     exact_results,
@@ -263,5 +263,5 @@ def test_minimax_without_a_depth_says_if_it_is_not_exhaustive(name: str, game: s
     named, exhaustive = make_policy(name, game), game == TTT
     assert str(named) == (name if exhaustive else f"{name}:4")
     assert named.budget == ("the whole game, tabulated" if exhaustive else "4 plies")
-    offered = [one["name"] for one in Opponents(Limits()).menu(get_game(game))["opponents"]]
+    offered = [one["name"] for one in NamedOpponents(ServerLimits()).menu(get_game(game))["opponents"]]
     assert str(named) in offered and (name in offered) == exhaustive

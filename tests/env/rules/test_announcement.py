@@ -23,7 +23,7 @@ from tictac_env.games import GAMES, KInARow, game_name
 from tictac_env.progress import progress_bar
 
 TTT, C4 = GAMES["TicTacToe-v0"], GAMES["ConnectFour-v0"]
-VECTOR, SOLVER = "tictac_env.envs.vector.kernels", "tictac_env.solver.engine"
+VECTOR, SOLVER = "tictac_env.envs.vector.passes", "tictac_env.solver.engine"
 
 
 @pytest.fixture(autouse=True)

@@ -14,7 +14,7 @@ from tictac_env.games import GAMES, KInARow
 from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
 from tictac_env.solver import alpha_beta
-from tictac_env.solver.alpha_beta import action_scores, middle_out, new_table, score_actions, search
+from tictac_env.solver.alpha_beta import action_scores, middle_out, new_table, score_actions, search_depth
 from tictac_env.solver.enumerate import NO_SCORE, tabulate
 
 TIC_TAC_TOE = GAMES["TicTacToe-v0"]
@@ -35,7 +35,7 @@ SEARCHED = breadth(
 def window(game: KInARow, position: Position, depth: int, alpha: int, beta: int) -> int:
     bits = position.own, position.opp
     stack = np.empty((depth + 1, 10), np.int64)
-    return int(search(game, *bits, depth, alpha, beta, middle_out(game), new_table(depth), stack))
+    return int(search_depth(game, *bits, depth, alpha, beta, middle_out(game), new_table(depth), stack))
 
 
 @pytest.mark.parametrize("depth", [1, 2, 3, 4])

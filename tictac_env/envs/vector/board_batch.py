@@ -11,7 +11,7 @@ import numpy.typing as npt
 from tictac_env.compiled import machine_code
 from tictac_env.envs.protocol import MAX_STARTS, NOT_GIVEN, PLAY_AS
 from tictac_env.envs.single import MAX_INT, NOT_SEEDED, Arguments, why_impossible
-from tictac_env.envs.vector import kernels
+from tictac_env.envs.vector import passes
 from tictac_env.envs.vector.boards import (
     DEAL,
     OVER,
@@ -27,7 +27,7 @@ from tictac_env.envs.vector.boards import (
     boards_of,
     int64_array,
 )
-from tictac_env.envs.vector.kernels import (
+from tictac_env.envs.vector.passes import (
     EXTERNAL,
     NOBODY,
     NOT_WRITTEN,
@@ -98,7 +98,7 @@ def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 COMPILED: dict[object, int] = {random_choices: RANDOM_POLICY, rule_choices: RULE_POLICY}
 
 
-class Opponents:
+class BatchOpponents:
     """The opponents on the boards: a single opponent, the members of a pool, or none.
 
     Attributes:
@@ -136,7 +136,7 @@ class Opponents:
             replies = actions_of(policy, PositionBatch(self._game, own[rows], opp[rows]), seeds[rows])  # type: ignore[arg-type]  # not None: boards without an opponent never wait
             answers[rows] = replies
             playing = np.full(len(rows), PLAYING)
-            wrong = kernels.first_invalid(self._game, own[rows], opp[rows], playing, answers[rows], True)
+            wrong = passes.first_invalid(self._game, own[rows], opp[rows], playing, answers[rows], True)
             if wrong >= 0:
                 row = rows[wrong]
                 position = Position(self._game, int(own[row]), int(opp[row]))
@@ -173,7 +173,7 @@ class BoardBatch:
     def __init__(self, arguments: Arguments, count: int, threads: int, ignores: bool) -> None:
         game = arguments.game
         self._game, self._arguments, self._count, self._threads = game, arguments, count, threads
-        self._opponents = Opponents(arguments.opponent, game, arguments.obs_type)
+        self._opponents = BatchOpponents(arguments.opponent, game, arguments.obs_type)
         kernel = observation_type(arguments.obs_type).kernel
         self._writer = NOT_WRITTEN if kernel is None else kernel
         self._rows: Ints = aligned((ROWS, count + PADDING))
@@ -275,7 +275,7 @@ class BoardBatch:
                 self._seed(board, seeds[board])
             self.boards.phase[chosen] = DEAL
             self._resolve_opponents(given)
-            kernels.begin_games(self._rows, 0, self._count)
+            passes.begin_games(self._rows, 0, self._count)
         except BaseException:
             self._restore(saved)
             raise
@@ -301,7 +301,7 @@ class BoardBatch:
             output.finals[:] = 0
         if self._in_python():
             boards = self.boards
-            invalid = kernels.first_invalid(game, boards.own, boards.opp, boards.phase, actions, raises)
+            invalid = passes.first_invalid(game, boards.own, boards.opp, boards.phase, actions, raises)
             return (invalid, 0, 0) if invalid >= 0 else (-1, *self._step_in_python(actions, output, self._count))
         settings = StepSettings(raises, self._writer, self._over_actions)
         # fmt: off
@@ -313,7 +313,7 @@ class BoardBatch:
         if self._threads > 1:
             arguments = (*arguments, self._threads)
         if self._step is None:
-            self._step = machine_code(kernels.step_in_threads if self._threads > 1 else kernels.step, *arguments)
+            self._step = machine_code(passes.step_in_threads if self._threads > 1 else passes.step_boards, *arguments)
         counts: tuple[int, int, int] = self._step(*arguments)
         return counts
 
@@ -328,7 +328,7 @@ class BoardBatch:
         if self._threads > 1:
             arguments = (*arguments, self._threads)
         if self._sample is None:
-            kernel = kernels.sample_in_threads if self._threads > 1 else kernels.sample
+            kernel = passes.sample_in_threads if self._threads > 1 else passes.sample
             self._sample = machine_code(kernel, *arguments)
         self._sample(*arguments)
 
@@ -339,7 +339,7 @@ class BoardBatch:
         if self._in_python():
             self._step_in_python(invalid, output, 0)
             if output.finals.size:
-                kernels.store_finals(self._rows, output.finals, 0, 0)
+                passes.store_finals(self._rows, output.finals, 0, 0)
         self._sample_to(invalid[:0])
 
     def show(self, output: StepBuffers, last: bool = False) -> None:
@@ -362,14 +362,14 @@ class BoardBatch:
         game, rows, arrays = self._game, self._rows, output.arrays
         saved = self.rows.copy()
         try:
-            num_illegal = kernels.move(game, rows, actions, self._setup.self_play, True, 0, count)
+            num_illegal = passes.move(game, rows, actions, self._setup.self_play, True, 0, count)
             self._resolve_opponents(self._nothing_given)
-            num_ended = kernels.write_rewards(rows, self._arguments.rewards, arrays.rewards, arrays.ended, 0, count)
+            num_ended = passes.write_rewards(rows, self._arguments.rewards, arrays.rewards, arrays.ended, 0, count)
             if output.finals.shape[1] and num_ended:
                 self.show(output, last=True)
-                kernels.store_finals(rows, output.finals, 0, count)
+                passes.store_finals(rows, output.finals, 0, count)
                 self._resolve_opponents(self._nothing_given)
-                kernels.begin_games(rows, 0, count)
+                passes.begin_games(rows, 0, count)
         except BaseException:
             self._restore(saved)
             raise
@@ -380,7 +380,7 @@ class BoardBatch:
         """Lets opponents answer and deals games until no board waits for either."""
         game, boards, opponents = self._game, self.boards, self._opponents
         for _ in range(MAX_STARTS + 1):
-            external, stuck = kernels.resolve_opponents(
+            external, stuck = passes.resolve_opponents(
                 game, self._rows, self._replies, given, self._setup, opponents.compiled, 0, self._count
             )
             if not external:

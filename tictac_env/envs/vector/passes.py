@@ -425,7 +425,7 @@ class StepSettings(NamedTuple):
 
 
 @borrowing_kernel
-def step(
+def step_boards(
     game: Game,
     rows: Ints,
     actions: Ints,
@@ -480,7 +480,7 @@ def step_in_threads(
     output: StepArrays,
     threads: int,
 ) -> tuple[int, int, int]:
-    """`step`, with the boards divided among threads."""
+    """`step_boards`, with the boards divided among threads."""
     count = len(actions)
     first_wrong = count
     for thread in prange(threads):  # each thread checks the boards that are in its own cache
