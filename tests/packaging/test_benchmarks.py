@@ -112,7 +112,7 @@ def test_impossible_sizes_are_refused_by_name(
 def test_the_reproduction_is_compared_with_the_record(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = ["--check", "--system", "S3", "--seeds", "1", "--output", str(tmp_path)]
+    words = ["--check", "--system", "S3", "--seeds", "1", "--workers", "1", "--output", str(tmp_path)]
     call("benchmarks.reproduce", words, monkeypatch)
     assert "3 runs: the same to the bit" in capsys.readouterr().out
     runs = tmp_path / "reproduce-runs.jsonl"
