@@ -40,7 +40,10 @@ TESTS = [
 OF_NEWEST = ["-W", "default:Numba", "tests/env/rules/test_numba_names.py"]
 """With the newest versions: a warning about an untested Numba is no error, and what Numba does not promise is tried."""
 COPIED = ["tests", "examples", "pyproject.toml"]
-FOUND = "import sys, tictac_env, tictac_agents; print(tictac_env.__file__, tictac_agents.__file__, sep='\\n')"
+FOUND = """
+import tictac_agents, tictac_apps, tictac_env
+print(tictac_env.__file__, tictac_agents.__file__, tictac_apps.__file__)
+"""
 
 
 def requirements(project: Path, extras: Sequence[str] = ()) -> list[Requirement]:

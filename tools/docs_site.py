@@ -432,7 +432,9 @@ def defined(package: str, name: str) -> str:
     except DependencyNotInstalled:  # a package for an extra that is not here: its source can be read all the same
         return f"{package}.{name}"
     module = getattr(thing, "__module__", None)
-    inside = isinstance(module, str) and module.startswith("tictac_env") and hasattr(thing, "__qualname__")
+    inside = (
+        isinstance(module, str) and module.startswith(("tictac_env", "tictac_apps")) and hasattr(thing, "__qualname__")
+    )
     return f"{module}.{thing.__qualname__}" if inside else f"{package}.{name}"
 
 
@@ -457,7 +459,7 @@ def helpers_page() -> str:
         "The agents have pages of their own. `tictac_agents` also has:",
     ]
     for name, module in sorted(tictac_agents.HOMES.items()):
-        if name not in agents and module.startswith("tictac_agents"):
+        if name not in agents and f"{module}.{name}" not in homes():
             parts.append(shown(f"{module}.{name}", heading=True))
     return "\n\n".join(parts) + "\n"
 

@@ -61,7 +61,7 @@ PARTS = {
     "learners and curves": Part(
         (f"{AGENTS}/tabular", f"{AGENTS}/curves.py"), ("tests/agents/tabular", "tests/agents/test_curves.py")
     ),
-    "benchmark": Part((f"{AGENTS}/bench",), ("tests/apps/bench",)),
+    "benchmark": Part(("apps/tictac_apps/bench",), ("tests/apps/bench",)),
     "AlphaZero and its searches": Part(
         (f"{AGENTS}/alphazero", f"{AGENTS}/mcts"), ("tests/agents/alphazero", "tests/agents/mcts")
     ),
@@ -170,7 +170,13 @@ class Coverage:
         from coverage import CoverageData
 
         (tree / ".coverage").unlink(missing_ok=True)
-        options = ["--cov=tictac_env", "--cov=tictac_agents", "--cov-context=test", "--cov-report="]
+        options = [
+            "--cov=tictac_env",
+            "--cov=tictac_agents",
+            "--cov=tictac_apps",
+            "--cov-context=test",
+            "--cov-report=",
+        ]
         if failed := run_tests(tree, [*options, *tests], cache)["caught by"]:
             raise SystemExit(f"without any edit {failed} fails")
         self._data = CoverageData(str(tree / ".coverage"))
