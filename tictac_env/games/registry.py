@@ -98,6 +98,8 @@ GAMES: dict[str, Game] = {}
 """The games of one size, by name."""
 FAMILIES: dict[str, Family] = {}
 """The families of games, by name."""
+TITLES = {"TicTacToe-v0": "Tic-tac-toe", "ConnectFour-v0": "Connect Four"}
+"""The titles of the two games that are shown by one; others are shown by their names."""
 SHORT = reprlib.Repr()
 SHORT.maxlevel, SHORT.maxstring, SHORT.maxother = 2, 100, 100
 

@@ -18,9 +18,6 @@ from tictac_env.games import Game
 from tictac_env.policies import Player, Policy, load_player
 from tictac_env.policies.pool import level_settings
 
-TITLES = {"TicTacToe-v0": "Tic-tac-toe", "ConnectFour-v0": "Connect Four"}
-"""The games of the main job, and what to call them."""
-
 
 @dataclass(frozen=True)
 class RunScale:

@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from tictac_apps.bench.cast import NOTES, TITLES, Contestant
+from tictac_apps.bench.cast import NOTES, Contestant
 from tictac_apps.bench.records import Row
 from tictac_env.arena import Estimate, MatchResult, Ratings, Tournament
 from tictac_env.arena.verdicts import BASES
 from tictac_env.checks import SEATS
 from tictac_env.games import Game, game_name
+from tictac_env.games.registry import TITLES
 from tictac_env.position import Position, parse_moves
 from tictac_env.render.text import render_game_text
 from tictac_env.storage import csv_of

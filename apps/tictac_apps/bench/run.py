@@ -30,7 +30,6 @@ from tictac_apps.bench.cast import (
     FULL,
     NEEDING_TORCH,
     QUICK,
-    TITLES,
     Contestant,
     RunScale,
     cast,
@@ -50,6 +49,7 @@ from tictac_env.arena.play import Clock, TimeUp, entrant_of, raised
 from tictac_env.checks import SEATS
 from tictac_env.compiled import seconds_compiling
 from tictac_env.games import Game, game_name, get_game
+from tictac_env.games.registry import TITLES
 from tictac_env.jobs import WorkerLost, Workers, map_jobs
 from tictac_env.policies import Player, load_player
 from tictac_env.progress import lines_every, progress_bar

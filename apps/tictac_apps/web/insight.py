@@ -10,6 +10,7 @@ from typing import Any
 
 from tictac_apps.web.value_display import explain
 from tictac_env.games import Game, game_name
+from tictac_env.games.registry import TITLES
 from tictac_env.policies import Mixture, Policy, uniform
 from tictac_env.position import Position, format_moves
 from tictac_env.render.text import picture_names
@@ -19,7 +20,6 @@ from tictac_env.solver.enumerate import moves_in_words, moves_to_win, value_in_w
 from tictac_env.solver.exact import bounds_in_words
 from tictac_env.solver.players import Perfect
 
-TITLES = {"TicTacToe-v0": "Tic-tac-toe", "ConnectFour-v0": "Connect Four"}
 UNKNOWN = "not known in the time there is"
 FULL = 100
 """The score that the well-known solver page gives a column that cannot be played."""

@@ -406,7 +406,7 @@ def test_what_decides_a_judgement_is_its_key(tmp_path: Path) -> None:
     def keys(scale: Any = scale, seed: int = 0, limit: float = 1.0) -> list[dict[str, Any]]:
         yours = {"mine": f"{tmp_path}/bots.py:lowest"}
         found = cast(["rule", "QLearning"], game, str(tmp_path), scale, 0, yours)
-        whole = job.Job({game: found}, {game: GAMES[game]}, {game: scale}, tmp_path, seed, limit, os.getpid())
+        whole = job.PlayerJob({game: found}, {game: GAMES[game]}, {game: scale}, tmp_path, seed, limit, os.getpid())
         assert list(whole.contestants()) == [(game, name) for name in ("rule", "QLearning", "mine")]
         return [whole.settings_of(game, one) for one in found]
 

@@ -15,7 +15,6 @@ from tictac_apps.bench.cast import (
     FULL,
     NOTES,
     QUICK,
-    TITLES,
     Contestant,
     RunScale,
     TrainingRun,
@@ -27,6 +26,7 @@ from tictac_apps.bench.cast import (
 )
 from tictac_apps.bench.run import OPENING_PLIES, TIME_LIMIT
 from tictac_env.games import GAMES
+from tictac_env.games.registry import TITLES
 from tictac_env.policies import load_player
 
 RECORD = Path(__file__).parents[3] / "benchmarks" / "results" / "tournament.json"

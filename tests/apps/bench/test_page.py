@@ -401,7 +401,7 @@ def test_all_figures_have_their_columns(record: dict[str, Any], number: int) -> 
 def test_all_charts_of_a_game_have_the_height_of_the_largest_value(
     record: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    heights: dict[str, set[float]] = {"phases": set(), "curve": set()}
+    heights: dict[str, set[float]] = {"phase_chart": set(), "curve": set()}
     for name in heights:
         monkeypatch.setattr(
             f"tictac_apps.bench.charts.{name}", lambda *given, name=name: heights[name].add(given[-1]) or ""
@@ -413,7 +413,7 @@ def test_all_charts_of_a_game_have_the_height_of_the_largest_value(
         measures = [one for agent in game["agents"] for one in agent["measures"] if one["name"] == "mistakes"]
         of_phases = [one for one in measures if one["among"] in ("opening", "middle", "end")]
         points = [point for agent in game["agents"] if agent["training"] for point in agent["training"]["curve"]]
-        assert heights["phases"] == {max(one[end] or 0 for one in of_phases for end in ("high", "random"))}
+        assert heights["phase_chart"] == {max(one[end] or 0 for one in of_phases for end in ("high", "random"))}
         assert heights["curve"] == {max(point[truth] or 0 for point in points)}
 
 

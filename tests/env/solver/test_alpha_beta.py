@@ -104,7 +104,7 @@ def test_compiled_and_interpreted_search_agree(game: KInARow, monkeypatch: pytes
 
     compiled = searched()
     assert any(map(any, compiled)), "nothing was remembered"
-    for name in ("search", "score_actions", "look", "take", "slot", "compiled_loss_score"):
+    for name in ("search_depth", "score_actions", "look", "take", "slot", "compiled_loss_score"):
         monkeypatch.setattr(alpha_beta, name, getattr(alpha_beta, name).py_func)
     assert searched() == compiled
 
