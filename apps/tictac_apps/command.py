@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 STOPPED, WRONG = 130, 2
-"""The exit statuses after Ctrl-C, as shells have it, and after an error."""
+"""The exit statuses after Ctrl-C or SIGTERM, as shells have it, and after an error."""
 
 
 def main(words: Sequence[str] | None = None) -> int:

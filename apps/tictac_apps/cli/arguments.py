@@ -15,6 +15,7 @@ from typing import Any
 
 from gymnasium.error import DependencyNotInstalled
 
+from tictac_apps.command import WRONG
 from tictac_env.checks import parse_whole
 from tictac_env.games import Game, game_name
 from tictac_env.games.registry import import_game, known_names
@@ -23,8 +24,6 @@ from tictac_env.policies import POLICIES, game_for
 from tictac_env.policies.loading import ACCEPTED
 from tictac_env.storage import check_writable, save_text
 
-WRONG = 2
-"""The exit status after an error."""
 COMPLETE = "complete"
 """The attribute in which `shtab` looks for how an argument is completed."""
 

@@ -22,7 +22,8 @@ from types import FrameType
 from gymnasium.error import DependencyNotInstalled
 
 import tictac_env
-from tictac_apps.cli.arguments import WRONG, CommandParser
+from tictac_apps.cli.arguments import CommandParser
+from tictac_apps.command import STOPPED, WRONG
 from tictac_env.lazy import see_current_folder
 
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -47,8 +48,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
 IN_FRONT = 7
 """The number of commands that `tictac --help` shows first."""
 
-STOPPED, BROKEN_PIPE = 130, 141
-"""Exit statuses: Ctrl-C or SIGTERM; nobody reads the output any more."""
+BROKEN_PIPE = 141
+"""The exit status if nobody reads the output any more."""
 
 
 def main(words: Sequence[str] | None = None) -> int:
