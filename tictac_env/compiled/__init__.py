@@ -1,7 +1,7 @@
 """Compiles rules and kernels; the only part of the packages that uses Numba.
 
 A kernel is a function in Numba's subset of Python, marked with `kernel`. It may read the fields of its `game` argument,
-call the game's methods, `game.play(...)`, and call plain functions of the two packages (those of `tictac_env.rng`, for
+call the game's methods, `game.play(...)`, and call plain functions of `tictac_env` (those of `tictac_env.rng`, for
 example). The same source also runs interpreted. Values are int64, and compiled code may assume that none overflows.
 
 A game's sizes are part of its type, so each game gets its own machine code, in which the sizes are constants. Loops
