@@ -142,7 +142,9 @@ def test_a_run_does_not_go_on_in_another_environment(env: dict[str, Any] | None,
 
 def test_a_finished_run_has_nothing_left(tmp_path: Path) -> None:
     agent = unbroken()
-    check_equal(agent.resume(progress_bar=False), unbroken(), tmp_path)
+    path = tmp_path / "finished.npz"
+    check_equal(agent.resume(progress_bar=False, checkpoint=path), unbroken(), tmp_path)
+    check_equal(type(agent).load(path), agent, tmp_path)
     with pytest.raises(ValueError, match="no run to continue"):
         make().resume()
 

@@ -11,6 +11,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
+from npz_files import read, write
 
 from tictac_agents import S0ValueTD, ValueTD
 from tictac_agents.tabular.learner import Learner
@@ -347,6 +348,10 @@ def test_the_results_of_training_games_are_counted(kind: type[ValueTD], opponent
         agent.learn_game(ROUTE)
     made[0].save(tmp_path / "v.npz")
     assert np.array_equal(kind.load(tmp_path / "v.npz").results, seen)
+    header, arrays = read(tmp_path / "v.npz")
+    write(tmp_path / "v.npz", header, arrays | {"results": np.array([-1, 0, 0])})
+    with pytest.raises(ValueError, match="results"):
+        kind.load(tmp_path / "v.npz")
 
 
 def test_a_result_is_unknown_until_a_game_ends_there() -> None:

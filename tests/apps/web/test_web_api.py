@@ -242,7 +242,14 @@ def test_a_review_marks_the_moves_that_gave_something_away(client: Client) -> No
 
 @pytest.mark.parametrize(
     ("game", "moves", "winner"),
-    [(TTT, "52", "X"), (TTT, "15239", "O"), (TTT, "14253", "X"), (C4, "1213141", "red"), (C4, "12131425", "yellow")],
+    [
+        (TTT, "52", "X"),
+        (TTT, "15239", "O"),
+        (TTT, "14253", "X"),
+        (TTT, "49183256", "X"),
+        (C4, "1213141", "red"),
+        (C4, "12131425", "yellow"),
+    ],
 )
 def test_a_review_calls_the_winner_by_the_name_of_the_stones(
     client: Client, game: str, moves: str, winner: str

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import ipaddress
 import json
 import math
@@ -453,6 +454,7 @@ def test_time_that_a_request_has_waited_is_no_time_to_think() -> None:
     [
         ("TicTacToe-v0", "mcts:100000", "mcts:100001"),
         ("TicTacToe-v0", "minimax:9", "minimax:10"),
+        ("KInARow-v0:3x4-3", "minimax:12", "minimax:13"),  # the largest board that is tabulated
         ("ConnectFour-v0", "minimax-first:10", "minimax-first:11"),
         ("KInARow-v0:4x9-4", "minimax:10", "minimax:11"),
         ("KInARow-v0:4x10-4", "minimax:4", "minimax:5"),
@@ -479,6 +481,11 @@ def test_the_menu_has_each_opponent_once_and_the_words_name_them() -> None:
         assert ("minimax-first" if game.cells == 9 else "minimax-first:4") in names
         assert menu["league"] == menu["files"] == []
         assert (menu["default"], "minimax:8" in names) == (("level:5", False) if game.cells == 9 else ("level:4", True))
+
+
+def test_nothing_is_opened_and_nothing_is_kept_unasked() -> None:
+    usual = {name: parameter.default for name, parameter in inspect.signature(serve.serve).parameters.items()}
+    assert (usual["browser"], usual["league"], usual["store"], usual["host"]) == (False, None, None, "127.0.0.1")
 
 
 def test_an_unknown_name_is_told_all_others() -> None:
