@@ -34,10 +34,12 @@ from tictac_env.policies.adapters import ModelPolicy, adapted, signature_of
 from tictac_env.policies.policy import Policy
 from tictac_env.storage import check_regular, sha256
 
+_ENTRIES = entry_points()  # all at once: each call reads the metadata of every installed package
+
 
 def _added(kind: str) -> dict[str, str]:
     """What installed packages add to a table: "module:name" or a module, by its name there."""
-    return {entry.name: entry.value for entry in entry_points(group=f"tictac_env.{kind}")}
+    return {entry.name: entry.value for entry in _ENTRIES.select(group=f"tictac_env.{kind}")}
 
 
 POLICIES: dict[str, str] = {
