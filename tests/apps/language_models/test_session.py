@@ -178,7 +178,7 @@ DAMAGES: list[tuple[Any, ...]] = [  # the keys that lead to a part of the state,
 ]
 
 
-@pytest.mark.parametrize(("keys", "value"), DAMAGES, ids=str)
+@pytest.mark.parametrize(("keys", "value"), DAMAGES, ids=lambda part: str(part)[:30])  # a turn has lines
 def test_a_damaged_state_changes_nothing(keys: tuple[Any, ...], value: Any) -> None:
     session = TextSession(TTT, seat="second")
     session.reset(seed=1)
