@@ -46,7 +46,7 @@ from benchmarks.records import (
     sets_in,
 )
 from tictac_agents import MCTS, AlphaZero
-from tictac_agents.curves import against_perfect, new_figure
+from tictac_agents.curves import new_figure
 from tictac_apps.bench.records import Row, RunSettings, RunStore, show
 from tictac_apps.bench.results import shares_text
 from tictac_env.arena import exact_results, suite, verdict
@@ -132,8 +132,9 @@ def proof(settings: RunSettings) -> Row:
 
 def v_perfect(agent: Policy) -> Row:
     """Shares in per cent of games won, drawn and lost against perfect play."""
-    found = against_perfect(agent, get_game(GAME), FOLLOWED, SAMPLE)
-    return {f"as {seat} v perfect, W/D/L %": shares_text(found[seat]) for seat in ("first", "second")}
+    results = exact_results(agent, "perfect", GAME, max_positions=FOLLOWED, games=SAMPLE, progress=False)
+    seats = {"first": results.as_first, "second": results.as_second}
+    return {f"as {name} v perfect, W/D/L %": shares_text(seat.shares) for name, seat in seats.items()}
 
 
 def learned(settings: RunSettings, models: Path) -> Row:
@@ -198,7 +199,7 @@ def part(settings: RunSettings) -> Row:
     agent = AlphaZero(GAME, **changed, seed=settings["seed"])
     AlphaZero(GAME, **changed, seed=0).learn(2, progress_bar=False)  # compiled
     clock = Clock(time.process_time)
-    agent.learn(agent.MAX_GAMES, lambda _: clock() < 60 * settings["minutes"], progress_bar=False)
+    agent.learn(agent.MOST, lambda _: clock() < 60 * settings["minutes"], progress_bar=False)
     row: Row = {"games": agent.num_games, "CPU-s": round(clock())}
     row |= {f"alone, {CHOOSE}, %": mistakes(agent.playing_with(0), CHOOSE)}
     return row | {f"32 simulations, {CHOOSE}, %": mistakes(agent.playing_with(32), CHOOSE)}

@@ -40,7 +40,7 @@ from benchmarks.records import (
     sets_in,
 )
 from tictac_agents import DQN, ExactEvalCallback, MaskablePPO, SB3VecEnv, Snapshot
-from tictac_agents.deep.settings import TUNED, tuned
+from tictac_agents.plan import Plan, tuned
 from tictac_apps.bench.records import Results, RunSettings
 from tictac_env.arena import exact_results, round_robin
 from tictac_env.arena.suites import PHASES
@@ -66,7 +66,7 @@ class TicTacToe(Study):
     sb3_steps = 50_000
 
     def settings_of(self, name: str, seed: int) -> RunSettings:
-        chosen: dict[str, Any] = {**self.sb3_boards, **self.sb3_dqn, "total_timesteps": self.sb3_steps}
+        chosen: dict[str, Any] = {**self.sb3_boards, **self.sb3_dqn, "total": self.sb3_steps}
         if name != "SB3's own DQN":
             chosen = tuned(name.split(",")[0], self.game).to_dict()
         return _plain({"agent": name, "seed": seed, "game": self.game, "settings": chosen})
@@ -77,50 +77,57 @@ class TicTacToe(Study):
             boards = SB3VecEnv(self.game, **self.sb3_boards)
             model = sb3.DQN("MlpPolicy", boards, **self.sb3_dqn, seed=seed, device="cpu")
             return _learned(model, self.sb3_steps, self.every)
-        chosen = tuned(name.split(",")[0], self.game)
+        plan = tuned(name.split(",")[0], self.game)
         if name == "MaskablePPO":
-            return _learned(MaskablePPO.from_settings(chosen, seed, "cpu"), chosen.total_timesteps, 5 * self.every)
+            return _learned(MaskablePPO.from_plan(plan, seed, "cpu"), plan.length, 5 * self.every)
         if name == "DQN":
-            return _learned(DQN.from_settings(chosen, seed, "cpu"), chosen.total_timesteps, self.every)
+            return _learned(DQN.from_plan(plan, seed, "cpu"), plan.length, self.every)
         # The same at the same update-to-data ratio on one environment, until it is proven.
-        one = DummyVecEnv([lambda: gym.make(self.game, **chosen.env_keywords())])
-        once = {"train_freq": round(1 / chosen.update_to_data_ratio), "gradient_steps": 1}
-        model = DQN(chosen.policy, one, seed=seed, device="cpu", **{**chosen.keywords(), **once})
-        return _learned(model, chosen.total_timesteps, self.every, stop=True)
+        one = DummyVecEnv([lambda: gym.make(self.game, **plan.env_keywords())])
+        settings: Any = plan.settings
+        once = {
+            "train_freq": round(1 / settings.update_to_data_ratio(plan.num_envs)),
+            "gradient_steps": 1,
+            "seed": seed,
+        }
+        keywords = {**settings.keywords(), **once}
+        model = DQN(keywords.pop("policy"), one, device="cpu", **keywords)
+        return _learned(model, plan.length, self.every, stop=True)
 
     def ratio(self, name: str) -> float:
         """The gradient steps for each step of one board."""
-        return 1 / 4 if name == "SB3's own DQN" else tuned(name.split(",")[0], self.game).update_to_data_ratio
+        if name == "SB3's own DQN":
+            return 1 / 4
+        plan = tuned(name.split(",")[0], self.game)
+        settings: Any = plan.settings
+        return float(settings.update_to_data_ratio(plan.num_envs))
 
     def run(self, settings: RunSettings, data: Path, models: Path) -> Results:
         torch.set_num_threads(1)
         name, seed = settings["agent"], settings["seed"]
         model, exact = self.trained(name, seed)
-        judgements = exact.judgements
-        proofs = [judgement.proven for judgement in judgements]
+        proofs = [bool(point.judgement.unbeatable) for point in exact.rows]
         first = proofs.index(True) if any(proofs) else None
-        last = judgements[-1]
+        last = exact.rows[-1]
+        truth = last.judgement.verdict
         row: dict[str, Any] = {
             "agent": name,
             "seed": seed,
-            "proven at": "" if first is None else judgements[first].num_timesteps,
-            "CPU-s to proof": "" if first is None else round(judgements[first].cpu_seconds, 1),
-            "steps": last.num_timesteps,
-            "CPU-s": round(last.cpu_seconds, 1),
+            "proven at": "" if first is None else exact.rows[first].timesteps,
+            "CPU-s to proof": "" if first is None else round(exact.rows[first].seconds, 1),
+            "steps": last.timesteps,
+            "CPU-s": round(last.seconds, 1),
             "proven": "" if first is None else sum(proofs[first + 1 :]),
             "after the first": "" if first is None else len(proofs) - first - 1,
-            "exploitability": "" if last.verdict is None else last.verdict.exploitability,
+            "exploitability": "" if truth is None else truth.exploitability,
         }
-        if last.verdict is None:
+        if truth is None:
             shares, basis = self.sampled(model), f"{self.games} games"
         else:
-            seats = (last.verdict.as_first.against_random, last.verdict.as_second.against_random)
+            seats = truth.as_first.against_random, truth.as_second.against_random
             shares, basis = tuple(100 * share.wins for share in seats), "exact"
         row |= {"wins as first": round(shares[0], 3), "wins as second": round(shares[1], 3), "wins by": basis}
-        row["curve"] = [
-            (round(one.cpu_seconds, 1), None if one.verdict is None else one.verdict.exploitability)
-            for one in judgements
-        ]
+        row["curve"] = [(round(point.seconds, 1), point.judgement.exploitability) for point in exact.rows]
         return row
 
     def sampled(self, model: Any) -> tuple[float, ...]:
@@ -235,7 +242,7 @@ class ConnectFour(Study):
     """
 
     name, game, title, about = "connect-four", "ConnectFour-v0", "Deep agents", {"torch threads": 1}
-    rows = dict.fromkeys(TUNED["ConnectFour-v0"], 3)
+    rows = dict.fromkeys(("DQN", "MaskablePPO"), 3)
     games = 400
 
     def settings_of(self, name: str, seed: int) -> RunSettings:
@@ -245,11 +252,11 @@ class ConnectFour(Study):
         torch.set_num_threads(1)
         models.mkdir(parents=True, exist_ok=True)
         algorithm, seed = getattr(tictac_agents, settings["agent"]), settings["seed"]
-        chosen = algorithm.SETTINGS.from_dict(settings["settings"])
-        model = algorithm.from_settings(chosen, seed, "cpu")
+        plan = Plan.from_dict(settings["settings"])
+        model = algorithm.from_plan(plan, seed, "cpu")
         last, best = (models / f"{self.name}-{settings['agent']}-{seed}{which}.zip" for which in ("", "-best"))
-        curve = Curve(chosen.total_timesteps, best)
-        model.learn(chosen.total_timesteps, curve)
+        curve = Curve(plan.length, best)
+        model.learn(plan.length, curve)
         model.save(last)
         chosen_model = algorithm.load(best, device="cpu")
         return {

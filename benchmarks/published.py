@@ -17,9 +17,10 @@ from statistics import mean
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import tictac_agents
-from tictac_agents import MCTS, GameTree, S2Network, UntilProven, ValueTD
-from tictac_agents.deep.settings import preset as deep_preset
+from tictac_agents import MCTS, GameTree, LearningCurve, S2Network
+from tictac_agents.plan import preset, settings_class
 from tictac_agents.tabular.learner import Learner
+from tictac_agents.tabular.value_td import StateLearner
 from tictac_apps.bench.records import RunSettings, processor_features
 from tictac_env.arena import GameRecord, MatchResult, SeatVerdict, move_accuracy, play_match, round_robin, verdict
 from tictac_env.policies import Policy, make_policy
@@ -157,14 +158,12 @@ CLAIMS: dict[str, Callable[[Run], bool]] = {
 def settings_of(case: Case, seed: int) -> RunSettings:
     """All that decides a run of a case, its preset's settings too."""
     kind, name, *_ = case.run.split(":")
-    preset: Any
-    if kind == "DQN":
-        preset = deep_preset(kind, name).to_dict()
+    if kind in tictac_agents.trained("table", "games", "network"):
+        values: Any = preset(kind, name).to_dict() if name in settings_class(kind).PRESETS else {}
     else:
-        preset = getattr(getattr(tictac_agents, kind, None), "PRESETS", {}).get(name, {})
-        preset = preset._asdict() if hasattr(preset, "_asdict") else preset
+        values = getattr(getattr(tictac_agents, kind, None), "PRESETS", {}).get(name, {})
     named = {"system": case.system, "learner": case.name, "run": case.run, "until_proven": [case.until_proven, 0]}
-    settings: RunSettings = json.loads(json.dumps({**named, "preset": preset, "seed": seed}))
+    settings: RunSettings = json.loads(json.dumps({**named, "preset": values, "seed": seed}))
     return settings
 
 
@@ -195,14 +194,14 @@ def run(settings: RunSettings) -> Run:
     elif kind == "DQN":
         policy, games, positions = *trained_network(name, seed), 0
     elif kind == "S2Network":
-        games, positions = 2 * S2Network.PRESETS[name]["games_a_seat"], 0
+        games, positions = preset(kind, name).length, 0
         policy = S2Network.preset(name, seed).learn(games, progress_bar=False)
     elif kind == "ValueIteration":
         policy, games, positions = getattr(tictac_agents, kind).preset(name).learn(), 0, 0
     else:
         learner: Learner = getattr(tictac_agents, kind).preset(name, seed=seed)
-        games = int(rest[0]) if rest else learner.PRESETS[name].episodes
-        proof = UntilProven(case.until_proven) if case.until_proven else None
+        games = int(rest[0]) if rest else preset(kind, name).length
+        proof = LearningCurve(case.until_proven, until_proven=True) if case.until_proven else None
         learner.learn(total_episodes=games, callback=proof, progress_bar=False)
         policy, games, positions = learner, learner.num_episodes, positions_of(learner)
     spent = time.process_time() - began
@@ -210,7 +209,7 @@ def run(settings: RunSettings) -> Run:
     row = figures(seed, games, spent) | {"positions of 627": positions}
     row |= {"exploitability": found.exploitability, "infallible": found.unbeatable}
     row |= seat_figures("first", found.as_first) | seat_figures("second", found.as_second)
-    row |= training_figures(policy) if isinstance(policy, ValueTD) else {}
+    row |= training_figures(policy) if isinstance(policy, StateLearner) else {}
     return row | ({"processor": processor_features()} if kind in NETWORKS else {})
 
 
@@ -226,7 +225,7 @@ def shares_against_random(match: MatchResult) -> Run:
     return {f"{seat}: v random": tuple(count / found.games for count in found) for seat, found in seats.items()}
 
 
-def training_figures(learner: ValueTD) -> Run:
+def training_figures(learner: StateLearner) -> Run:
     """The results of the training games, and how the learner opens and plays against itself."""
     itself = play_match(learner, learner, games=1).total
     return {
@@ -251,7 +250,7 @@ def trained_network(name: str, seed: int) -> tuple[Policy, int]:
 
     torch.set_num_threads(1)
     model = tictac_agents.DQN.preset(name, seed, "cpu")
-    model.learn(model.settings.total_timesteps)
+    model.learn(model.plan.length)
     return tictac_agents.ModelPolicy(model), model._episode_num
 
 
@@ -280,7 +279,7 @@ def seat_figures(seat: str, found: SeatVerdict) -> Run:
 
 def positions_of(learner: Any) -> int:
     """The number of the 627 unfinished positions, up to symmetry, that the learner has met as the side to move."""
-    if isinstance(learner, ValueTD):
+    if isinstance(learner, StateLearner):
         keys = {key for seat, table in enumerate(learner.tables) for key in table if learner.game.seat(*key) == seat}
     else:
         keys = {(own, opp) for own, opp, _ in learner.positions.tolist()}

@@ -97,6 +97,14 @@ def breadth(few: Iterable[Any], more: Iterable[Any]) -> list[Any]:
     return [*few, *(pytest.param(*values, marks=slow) for values in rest)]
 
 
+def own_settings(agent: str, preset: str) -> dict[str, Any]:
+    """The arguments of an agent's constructor that a preset changes."""
+    from tictac_agents.plan import settings_class  # not where only environments are tested
+
+    own = settings_class(agent)
+    return {name: value for name, value in own.PRESETS[preset].items() if name in own.allowed()}
+
+
 def title(game: Game) -> str:
     """How a test's name calls a game."""
     return game_name(game) or repr(game)

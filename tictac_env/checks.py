@@ -52,10 +52,10 @@ def one_of(name: str, value: Any, allowed: Sequence[str]) -> str:
     return str(value)
 
 
-def whole(name: str, value: Any, high: float = math.inf) -> int:
-    """`value`, if it is an integer in [0, high]."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or not 0 <= int(value) <= high:
-        raise ValueError(f"{name} must be an integer in [0, {high}], not {shown(value)}")
+def whole(name: str, value: Any, high: float = math.inf, low: float = 0) -> int:
+    """`value`, if it is an integer in [low, high]."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or not low <= int(value) <= high:
+        raise ValueError(f"{name} must be an integer in [{low}, {high}], not {shown(value)}")
     return int(value)
 
 

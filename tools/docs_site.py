@@ -488,7 +488,10 @@ with contextlib.suppress(ImportError):  # an extension of Griffe's, which is the
         def on_object(self, *, obj: griffe.Object, loader: griffe.GriffeLoader, **kwargs: Any) -> None:
             """Called for every module, class, function and attribute that is read."""
             if obj.docstring is not None:
-                obj.docstring.value = as_markdown(obj.docstring.value)
+                text = obj.docstring.value
+                if "{settings}" in text:  # which the class fills in from its settings
+                    text = docstring(obj.path) or text
+                obj.docstring.value = as_markdown(text)
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ from typing import Any
 from benchmarks.records import RESULTS, parser_of
 from tictac_apps.bench.results import in_percent, measured, rating_text, shares_text, truth_text
 from tictac_apps.web.limits import ServerLimits
-from tictac_apps.web.training_plans import MOST
+from tictac_apps.web.training_form import MOST
 from tictac_env.policies import POLICIES, Policy
 from tictac_env.policies.loading import policy_class
 from tictac_env.solver.enumerate import SMALL_CELLS

@@ -4,7 +4,7 @@
     python tools/tune.py MaskablePPO --seconds 60 --seeds 3 --workers 2
     python tools/tune.py --zoo                          # writes the tuned settings for RL Baselines3 Zoo
 
-The first trial has the tuned settings (`tictac_agents.deep.settings`). A trial's score is the mean over its seeds of
+The first trial has the tuned settings (`tictac_agents.plan.tuned`). A trial's score is the mean over its seeds of
 the CPU seconds to the first proof; of a seed that is not proven within `--seconds`, that many times 1 plus its
 exploitability.
 Trials that are worse half-way than the median of the others are ended. Every trial is kept as it ends, so that a
@@ -40,9 +40,8 @@ from optuna.storages.journal import JournalFileBackend
 import tictac_agents
 from benchmarks.records import add_output, parser_of, positive, save
 from tictac_agents import ExactEvalCallback
-from tictac_agents.deep.callbacks import Judgement
-from tictac_agents.deep.settings import TUNED, tuned
-from tictac_agents.settings import Settings
+from tictac_agents.curves import CurveRow
+from tictac_agents.plan import settings_class, tuned
 from tictac_apps.bench.records import show
 from tictac_apps.cli.arguments import add_workers, chosen_workers
 from tictac_apps.cli.train import option
@@ -89,8 +88,8 @@ SPACES: dict[str, dict[str, BaseDistribution]] = {
 def changes(params: dict[str, Any]) -> dict[str, Any]:
     """The settings of a point of the space: `width` is that of both layers, the step size is annealed."""
     net = {"net_arch": [params["width"]] * 2, "optimizer_kwargs": {"fused": True}}
-    rest = {name: value for name, value in params.items() if name != "width"}
-    return rest | {"learning_rate": (params["learning_rate"], 1e-5), "policy_kwargs": net}
+    other = {name: value for name, value in params.items() if name != "width"}
+    return other | {"learning_rate": (params["learning_rate"], 1e-5), "policy_kwargs": net}
 
 
 def point(settings: Any, space: Iterable[str]) -> dict[str, Any]:
@@ -117,22 +116,22 @@ class Trial(ExactEvalCallback):
         self.tenth = 0
 
     def _on_step(self) -> bool:
-        goes_on = super()._on_step()
-        seconds = self.judgements[-1].cpu_seconds if self.judgements else 0.0
+        continues = super()._on_step()
+        seconds = self.rows[-1].seconds if self.rows else 0.0
         tenth = int(10 * seconds / self.seconds)
         if self.trial is not None and tenth > self.tenth and self.best is not None:
             self.tenth = tenth
-            self.trial.report(-self.best.rank[0], tenth)
-            if goes_on and tenth >= 5 and self.trial.should_prune():
+            self.trial.report(-self.best.judgement.rank[0], tenth)
+            if continues and tenth >= 5 and self.trial.should_prune():
                 raise optuna.TrialPruned
-        return goes_on and seconds < self.seconds
+        return continues and seconds < self.seconds
 
 
-def score(best: Judgement | None, seconds: float) -> float:
+def score(best: CurveRow | None, seconds: float) -> float:
     """The score to minimise."""
     if best is None:
         return 3 * seconds  # as if it were exploitable by 2, the most there is
-    return best.cpu_seconds if best.proven else seconds * (1 - best.rank[0])
+    return best.seconds if best.judgement.unbeatable else seconds * (1 - best.judgement.rank[0])
 
 
 class Asked(NamedTuple):
@@ -160,17 +159,17 @@ def tried(asked: Asked, options: argparse.Namespace) -> Done:
     study.add_trials(asked.before)
     study.enqueue_trial(asked.params)
     trial = study.ask(SPACES[options.algorithm])
-    settings: Settings = tuned(options.algorithm, GAME).changed(**changes(trial.params))
-    found = []
+    plan = tuned(options.algorithm, GAME).changed(**changes(trial.params))
+    scores = []
     try:
         for seed in range(options.seeds):
-            model = getattr(tictac_agents, options.algorithm).from_settings(settings, seed, "cpu")
+            model = getattr(tictac_agents, options.algorithm).from_plan(plan, seed, "cpu")
             exact = Trial(None if seed else trial, options.seconds, options.eval_freq)
-            model.learn(settings.total_timesteps, exact)
-            found.append(score(exact.best, options.seconds))
+            model.learn(plan.length, exact)
+            scores.append(score(exact.best, options.seconds))
     except optuna.TrialPruned:
-        found = []
-    return Done(mean(found) if found else None, study.get_trials(deepcopy=False)[-1].intermediate_values)
+        scores = []
+    return Done(mean(scores) if scores else None, study.get_trials(deepcopy=False)[-1].intermediate_values)
 
 
 def pruner() -> optuna.pruners.BasePruner:
@@ -204,7 +203,7 @@ def main() -> None:
         load_if_exists=True,
     )
     if not study.trials:
-        study.enqueue_trial(point(tuned(options.algorithm, GAME), space))
+        study.enqueue_trial(point(tuned(options.algorithm, GAME).settings, space))
     under_way: dict[int, optuna.Trial] = {}
 
     def asked() -> Iterator[Asked]:
@@ -228,25 +227,27 @@ def main() -> None:
 
 def zoo_file(name: str) -> str:
     """The text of the file of one of the zoo's algorithms."""
-    settings = {game: zoo_entry(name, game) for game in TUNED}
-    return HEAD + yaml.safe_dump({game: found for game, found in settings.items() if found}, sort_keys=False)
+    games = settings_class(ZOO_FILES[name]).TUNED
+    entries = {game: entry for game in games if (entry := zoo_entry(name, game))}
+    return HEAD + yaml.safe_dump(entries, sort_keys=False)
 
 
 def zoo_entry(name: str, game: str) -> dict[str, Any] | None:
     """An algorithm's settings for a game, as the zoo reads them; None if it lacks the network."""
-    settings = TUNED[game][ZOO_FILES[name]]
-    if name in PLAIN and settings.policy != "MlpPolicy":
+    plan = tuned(ZOO_FILES[name], game)
+    keywords = {key: value for key, value in plan.settings.keywords().items() if key != "seed"}
+    policy = keywords.pop("policy")
+    if name in PLAIN and policy != "MlpPolicy":
         return None
-    keywords = settings.keywords()
     first, _ = keywords.pop("learning_rate")
     if name in PLAIN:
         keywords = {key: value for key, value in keywords.items() if key not in OURS}
     return {
-        "n_envs": settings.num_envs,
-        "n_timesteps": settings.total_timesteps,
+        "n_envs": plan.num_envs,
+        "n_timesteps": plan.length,
         # The zoo's evaluation knows no masks: an illegal action is to lose a game, not to end the run.
-        "env_kwargs": {"opponent": settings.opponent, "obs_type": settings.obs_type, "illegal": "lose"},
-        "policy": settings.policy,
+        "env_kwargs": {"opponent": plan.opponent, "obs_type": plan.obs_type, "illegal": "lose"},
+        "policy": policy,
         "learning_rate": f"lin_{first}",  # falls to 0, in tuned.py to a two-hundredth of it or less
         **plain(keywords),
     }

@@ -30,6 +30,8 @@ class Agent(NamedTuple):
     "planner" or "search", which `tictac train` does not train.
     """
     help: str
+    settings: str = ""
+    """The module of its settings, if that is another: settings are read without torch."""
 
 
 AGENTS = {
@@ -45,15 +47,18 @@ AGENTS = {
     "NTupleTD": Agent("ntuple.ntuple_td", "games", "an n-tuple network of state values, by TD(lambda) in self-play"),
     "AlphaZero": Agent("alphazero.alphazero", "games", "a network of policies and values, by search in self-play"),
     "NTupleNetwork": Agent("ntuple.network", "search", "an n-tuple network of state values, learned or shipped"),
-    "DQN": Agent("deep.algorithms", "network", "deep Q-learning, on Stable-Baselines3"),
-    "MaskablePPO": Agent("deep.algorithms", "network", "masked proximal policy optimisation, on Stable-Baselines3"),
+    "DQN": Agent("deep.algorithms", "network", "deep Q-learning, on Stable-Baselines3", "deep.settings"),
+    "MaskablePPO": Agent(
+        "deep.algorithms", "network", "masked proximal policy optimisation, on Stable-Baselines3", "deep.settings"
+    ),
     "S2Network": Agent("published.nested_q", "games", "a network that learns after each game against random play (S2)"),
     "FittedQ": Agent("published.ariel_network", "games", "deep Q-learning from batches of self-play (S4)"),
 }
 """The agents by the names of their classes: what the command line, the page and the documentation offer."""
 
 _HELPERS = {
-    "curves": ("GamesCurve", "LearningCurve", "UntilProven"),
+    "curves": ("LearningCurve",),
+    "judge": ("Judge",),
     "deep.callbacks": ("ExactEvalCallback", "GamesCallback", "ProgressCallback", "SelfPlayCallback"),
     "deep.sb3_files": ("load_model",),
     "planning.dynamic_programming": ("policy_evaluation",),

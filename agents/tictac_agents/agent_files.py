@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import tictac_agents
+from tictac_agents.plan import UNKNOWN
+from tictac_env.checks import one_of
 from tictac_env.games import Game, game_name, game_of
 from tictac_env.policies.loading import settings_of
 from tictac_env.storage import kind_of, load_meta
@@ -32,8 +34,8 @@ def load_agent(path: str | os.PathLike[str], game: Game) -> tuple[Any, dict[str,
     target = Path(path)
     agent, settings, of_game = _network(target, game) if target.suffix == ".zip" else _table(target)
     if of_game is not None and of_game != game:
-        known, wanted = (game_name(one) or repr(one) for one in (of_game, game))
-        raise ValueError(f"{os.fspath(path)} holds an agent of the game {known}, not of {wanted}")
+        own, other = (game_name(rules) or repr(rules) for rules in (of_game, game))
+        raise ValueError(f"{os.fspath(path)} holds an agent of the game {own}, not of {other}")
     return agent, settings
 
 
@@ -49,9 +51,9 @@ def recorded_game(path: str | os.PathLike[str]) -> Game | None:
     if target.suffix == ".zip":
         from tictac_agents.deep.sb3_files import read_checkpoint  # needs torch
 
-        ours = read_checkpoint(target)[0].get("_recorded_settings")
-        said = ours.get("game", "unknown") if isinstance(ours, dict) else "unknown"
-        described = None if said == "unknown" else said
+        record = read_checkpoint(target).record
+        described = None if record is None else record["plan"].get("game")
+        described = None if described == UNKNOWN else described
     else:
         described = load_meta(target, kind_of(target)).get("game")
     try:
@@ -64,30 +66,30 @@ def _table(path: Path) -> tuple[Any, dict[str, Any], Game | None]:
     """What an .npz file holds, its settings, and its game."""
     kind = kind_of(path)
     name = kind.removeprefix(OURS)
-    made = getattr(tictac_agents, name, None) if kind.startswith(OURS) and name in tictac_agents.AGENTS else None
-    if not (inspect.isclass(made) and hasattr(made, "load")):
+    ours = kind.startswith(OURS) and name in tictac_agents.AGENTS
+    agent_class: Any = getattr(tictac_agents, name) if ours else None
+    if not (inspect.isclass(agent_class) and hasattr(agent_class, "load")):
         raise ValueError(
             f"{os.fspath(path)} holds {kind!r}, which is no agent of tictac_agents; an agent of your own is loaded by "
             "its own class: give the object"
         )
-    agent: Any = made.load(path)
+    agent = agent_class.load(path)
     of_game = getattr(agent, "game", None) or getattr(getattr(agent, "model", None), "game", None)
     settings = {"algorithm": name} | settings_of(agent)
-    counted = ("num_timesteps", "num_episodes", "num_games", "sweeps")
-    return agent, settings | {count: getattr(agent, count) for count in counted if hasattr(agent, count)}, of_game
+    counters = ("num_timesteps", "num_episodes", "num_games", "sweeps")
+    return agent, settings | {name: getattr(agent, name) for name in counters if hasattr(agent, name)}, of_game
 
 
 def _network(path: Path, game: Game) -> tuple[Any, dict[str, Any], Game | None]:
     """What a .zip file holds, its settings, and its game where the file says it."""
-    from tictac_agents.deep.sb3_files import load_model, read_checkpoint, trained_by  # needs torch
+    from tictac_agents.deep.sb3_files import load_model, read_checkpoint  # needs torch
     from tictac_env.policies.snapshot import Snapshot
 
-    data, _ = read_checkpoint(path)
-    steps = {"num_timesteps": data.get("num_timesteps")}
-    if name := trained_by(data):
-        model = getattr(tictac_agents, name).load(path, device="cpu")
-        described = model.settings.game
-        of_game = None if described == "unknown" else game_of(described)
+    saved = read_checkpoint(path)
+    steps = {"num_timesteps": saved.data.get("num_timesteps")}
+    if name := saved.agent:
+        model = getattr(tictac_agents, one_of("agent", name, tictac_agents.trained("network"))).load(path, device="cpu")
+        of_game = None if model.plan.game == UNKNOWN else model.plan.rules
         return model, {"algorithm": name} | settings_of(model) | steps, of_game
     model = load_model(path, game, device="cpu")
     settings = {"algorithm": type(model).__name__} | steps

@@ -1,23 +1,18 @@
-"""Learning curves by the exact verdict, as rows, CSV, picture and TensorBoard; and training until a proof."""
+"""Learning curves: judgements in the course of a training, as rows, CSV, picture and TensorBoard; and its proof."""
 
 from __future__ import annotations
 
 import os
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from math import gcd
 from typing import Any
 
-import numpy as np
-
-from tictac_agents.checkpoint import GamesLearner
-from tictac_agents.tabular.learner import Callback, Learner
-from tictac_env.arena import Suite, Verdict, exact_results, move_accuracy, suite, verdict
-from tictac_env.arena.auditing import REPORTING
+from tictac_agents.judge import COLUMNS as JUDGED
+from tictac_agents.judge import Judge, Judgement
 from tictac_env.checks import SEATS, flag, positive, whole
-from tictac_env.games import Game, game_name
 from tictac_env.lazy import needing
-from tictac_env.position_batch import PositionBatch
 from tictac_env.solver.enumerate import SMALL_CELLS
 from tictac_env.storage import csv_of, save_text, writing
 
@@ -42,40 +37,153 @@ def save_figure(figure: Any, path: str | os.PathLike[str]) -> None:
         figure.savefig(file, format="png", dpi=110)
 
 
-CURVE_POSITIONS = 500
-"""Positions of the reporting suite on which the moves of a learner of a large game are judged as it learns."""
-RESULTS = ("win_rate", "draw_rate", "loss_rate")
-RATES = tuple(f"{result}_{seat}" for seat in SEATS for result in RESULTS)
-JUDGED = ("exploitability", *RATES, "infallible")
-"""The columns of a verdict."""
-
-
-class Curve:
-    """Rows of a learner's measures, the first column being its progress.
-
-    Args:
-        columns: their names.
-        tensorboard: a folder for TensorBoard's event files; None for none.
+@dataclass(frozen=True)
+class CurveRow:
+    """One judgement in the course of a training; what an agent does not have is None.
 
     Attributes:
-        rows: dicts; a value may be None.
-
-    Raises:
-        gymnasium.error.DependencyNotInstalled: `tensorboard` is given, and TensorBoard or torch is missing.
+        games: the games or episodes learned from; None of a network.
+        timesteps: the environment steps learned from; None of an agent that learns from games of its own.
+        seconds: CPU time of all threads since the curve was made, judging left out.
+        games_per_second: by the wall clock since the last row, judging left out.
+        plies: the mean length of a game since the last row; only `NTupleTD` and `AlphaZero` count plies.
+        epsilon: the chance of a random action.
+        step: the step size of an agent whose step falls.
+        judgement: the judgement.
     """
 
-    def __init__(self, columns: tuple[str, ...], tensorboard: str | os.PathLike[str] | None) -> None:
-        self.columns = columns
-        self.rows: list[dict[str, Any]] = []
+    games: int | None
+    timesteps: int | None
+    seconds: float
+    games_per_second: float | None
+    plies: float | None
+    epsilon: float | None
+    step: float | None
+    judgement: Judgement
+
+    def columns(self) -> dict[str, Any]:
+        """All numbers by the names of `COLUMNS`."""
+        own = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "judgement"}
+        return own | self.judgement.columns()
+
+
+COLUMNS = (*(name for name in CurveRow.__dataclass_fields__ if name != "judgement"), *JUDGED)
+"""The columns of a curve."""
+
+
+class LearningCurve:
+    """A callback of `learn` that judges the agent now and then, and can end the run once it is proven unbeatable.
+
+    It serves every agent of this package: it is called with the agent. (`ExactEvalCallback` is the one for
+    Stable-Baselines3's `learn`.)
+
+    Args:
+        every: the games between two judgements, of networks the steps; or a few more, as some agents call back only
+            now and then.
+        until_proven: True to end the run once nothing beats the agent from either seat.
+        start_afresh: the games after which a table that is not proven forgets everything, a multiple of `every`; 0 for
+            never.
+        judge: the judge; None for the exact verdict on a small game, on a large one the mistakes on known positions.
+        tensorboard: a folder for TensorBoard's event files; None for none. The tags are `charts/` and the names of the
+            columns, and `charts/SPS`, environment steps a CPU-second; they are written by steps, or else by games.
+        callback: another callback to call each time, before the agent is judged.
+
+    Attributes:
+        rows: a `CurveRow` for each judgement.
+        proven: True if the agent was unbeatable at the last one.
+
+    Raises:
+        ValueError: a number is not an integer, `every` is 0, or `start_afresh` is not a multiple of it.
+        gymnasium.error.DependencyNotInstalled: `tensorboard` is given, and TensorBoard or torch is missing.
+
+    Example:
+        >>> from tictac_agents import LearningCurve, QLearning
+        >>> curve = LearningCurve(every=500, until_proven=True)
+        >>> _ = QLearning.preset("self-play", seed=0).learn(callback=curve)
+        >>> [(row.games, row.judgement.exploitability) for row in curve.rows[::2]]
+        [(500, 1.0), (1500, 1.0), (2500, 0.5), (3500, 0.0)]
+    """
+
+    def __init__(
+        self,
+        every: int = 1_000,
+        until_proven: bool = False,
+        start_afresh: int = 0,
+        judge: Judge | None = None,
+        tensorboard: str | os.PathLike[str] | None = None,
+        callback: Callable[[Any], Any] | None = None,
+    ) -> None:
+        self.every = positive("every", every)
+        self.until_proven = flag("until_proven", until_proven)
+        self.start_afresh = whole("start_afresh", start_afresh)
+        if self.start_afresh % self.every:
+            raise ValueError(f"start_afresh must be a multiple of every={self.every}, not {self.start_afresh}")
+        self._judge, self._callback = judge, callback
+        others = 0 if callback is None else getattr(callback, "called_every", 1)
+        self.called_every = gcd(self.every, others)  # which lets a table play several games between two calls
+        self.rows: list[CurveRow] = []
+        self.proven = False
         self._writer: Any = None
         if tensorboard is not None:
             with needing("TensorBoard is missing", "rl"):
                 from torch.utils.tensorboard import SummaryWriter
             self._writer = SummaryWriter(str(tensorboard))
+        self._began = time.process_time()  # moved on by the time that judging takes
+        self._before: int | None = None  # the count at the last call
+        # Games, plies and time of the last row; the plies at the beginning of a run that continues are not known.
+        self._last: tuple[int, int | None, float] = 0, 0, time.perf_counter()
+
+    def __call__(self, agent: Any) -> bool:
+        """Adds a row if it is due, or the run is over; False if the run is to end."""
+        continues = self._callback is None or self._callback(agent) is not False
+        count = _count(agent)
+        if self._before is None:  # a run that continues an earlier one
+            self._before = getattr(agent, "resumed_at", 0)
+            self._last = self._before, None if self._before else 0, self._last[2]
+        due = count // self.every > self._before // self.every
+        self._before = count
+        if due or not continues or getattr(agent, "is_done", False):
+            self.add(agent)
+            if not self.proven and self.start_afresh and count % self.start_afresh == 0:
+                agent.forget()
+        return continues and not (self.until_proven and self.proven)
+
+    def add(self, agent: Any) -> CurveRow:
+        """Judges an agent and adds the row."""
+        cpu, now = time.process_time(), time.perf_counter()
+        games_before, plies_before, then = self._last
+        games, plies = _games(agent), getattr(agent, "num_plies", 0)
+        new = 0 if games is None else games - games_before
+        row = CurveRow(
+            games=games,
+            timesteps=getattr(agent, "num_timesteps", None),
+            seconds=round(cpu - self._began, 6),
+            games_per_second=round(new / (now - then), 1) if new and now > then else None,
+            plies=round((plies - plies_before) / new, 3) if new and plies and plies_before is not None else None,
+            epsilon=_epsilon(agent),
+            step=getattr(agent, "step_now", None),
+            judgement=self._judge_of(agent)(agent),
+        )
+        self.rows.append(row)
+        self.proven = bool(row.judgement.unbeatable)
+        if row.judgement.exploitability is not None and hasattr(agent, "status"):
+            agent.status = f"exploitability {row.judgement.exploitability:.4f}"
+        self._log(row)
+        self._began += time.process_time() - cpu
+        self._last = games or 0, plies, time.perf_counter()
+        return row
+
+    def _judge_of(self, agent: Any) -> Judge:
+        if self._judge is None:
+            self._judge = Judge(agent.game)
+        if self.until_proven and not self._judge.is_exact:
+            cells = self._judge.game.cells
+            raise ValueError(f"until_proven needs a game of at most {SMALL_CELLS} cells, not one of {cells}")
+        return self._judge
 
     def save_csv(self, path: str | os.PathLike[str]) -> None:
         """Writes the rows as CSV, atomically."""
-        save_text(path, csv_of(self.columns, self.rows))
+        save_text(path, csv_of(COLUMNS, [row.columns() for row in self.rows]))
 
     def plot(self, path: str | os.PathLike[str]) -> None:
         """Draws exploitability and the results against random play, a PNG file.
@@ -84,284 +192,54 @@ class Curve:
             ValueError: no row has a verdict.
             gymnasium.error.DependencyNotInstalled: matplotlib is missing.
         """
-        judged = [row for row in self.rows if row["exploitability"] is not None]
-        if self.rows and not judged:
-            raise ValueError(f"there is no verdict to be drawn: the game of these {len(self.rows)} rows is too large")
+        rows = [row.columns() for row in self.rows]
+        judged = [row for row in rows if row["exploitability"] is not None]
+        if rows and not judged:
+            raise ValueError(f"there is no verdict to be drawn: the game of these {len(rows)} rows is too large")
         figure = new_figure(8, 6)
         upper, lower = figure.subplots(2, 1, sharex=True)
-        counts = [row[self.columns[0]] for row in judged]
+        unit = "timesteps" if judged and judged[0]["games"] is None else "games"
+        counts = [row[unit] for row in judged]
         upper.plot(counts, [row["exploitability"] for row in judged], color="black", marker=".")
         upper.set_ylabel("exact exploitability")
         for seat, colour in zip(SEATS, ("tab:blue", "tab:orange"), strict=True):
-            for result, style in (("win", "-"), ("loss", ":")):
-                shares = [100 * row[f"{result}_rate_{seat}"] for row in judged]
+            for result, style in (("wins", "-"), ("losses", ":")):
+                shares = [100 * row[f"random_{result}_{seat}"] for row in judged]
                 lower.plot(counts, shares, style, color=colour, marker=".", label=f"{result} as {seat}")
         lower.set_ylabel("% against random play")
-        lower.set_xlabel(self.columns[0])
+        lower.set_xlabel(unit)
         lower.legend()
         for axis in (upper, lower):
             axis.grid(alpha=0.3)
         save_figure(figure, path)
 
-    def _log(self, values: Mapping[str, Any], at: int) -> None:
-        """Writes values to TensorBoard, if it is wanted, as `charts/` and their names; None is left out."""
-        if self._writer is not None:
-            for name, value in values.items():
-                if value is not None:
-                    self._writer.add_scalar(f"charts/{name}", float(value), at)
-            self._writer.flush()
+    def _log(self, row: CurveRow) -> None:
+        """Writes a row to TensorBoard, if it is wanted; None is left out."""
+        if self._writer is None:
+            return
+        values: Mapping[str, Any] = {name: row.columns()[name] for name in COLUMNS[3:]}
+        before = self.rows[-2] if len(self.rows) > 1 else None
+        if row.timesteps is not None and before is not None and row.seconds > before.seconds:
+            values = {**values, "SPS": (row.timesteps - (before.timesteps or 0)) / (row.seconds - before.seconds)}
+        for name, value in values.items():
+            if value is not None:
+                self._writer.add_scalar(f"charts/{name}", float(value), row.timesteps or row.games)
+        self._writer.flush()
 
 
-def judged_columns(found: Verdict) -> dict[str, Any]:
-    """The numbers of a verdict, by the names of `JUDGED`."""
-    rates = (*found.as_first.against_random, *found.as_second.against_random)
-    return dict(zip(JUDGED, (found.exploitability, *rates, found.unbeatable), strict=True))
+def _games(agent: Any) -> int | None:
+    """The games that an agent has learned from; None of a network."""
+    games: int | None = getattr(agent, "num_episodes", getattr(agent, "num_games", None))
+    return games
 
 
-def against_perfect(agent: Any, game: Game, max_positions: int, games: int) -> dict[str, Any]:
-    """The results of an agent against perfect play: the shares of games won, drawn and lost as "first" and "second",
-    and whether they are "exact"; they are of a sample of `games` if more than `max_positions` positions are followed.
-    """
-    found = exact_results(agent, "perfect", game, max_positions=max_positions, games=games, progress=False)
-    return {"first": list(found.as_first.shares), "second": list(found.as_second.shares), "exact": found.exact}
+def _count(agent: Any) -> int:
+    """The games that an agent has learned from, of a network the steps."""
+    games = _games(agent)
+    return int(agent.num_timesteps) if games is None else games
 
 
-def mistakes(agent: Any, game: Game) -> float | None:
-    """The share of an agent's moves that are mistakes, on some positions of the reporting suite; None without one."""
-    name = REPORTING.get(game_name(game) or "")
-    if name is None:
-        return None
-    return move_accuracy(agent, part_of(suite(name), CURVE_POSITIONS), game, progress=False).overall.mistakes[0]
-
-
-def part_of(whole: Suite, count: int) -> Suite:
-    """Some positions of a suite, evenly spread over it; the suite itself if it has no more."""
-    if len(whole) <= count:
-        return whole
-    rows = np.linspace(0, len(whole) - 1, count).round().astype(np.int64)
-    some = PositionBatch(whole.game, whole.positions.own[rows], whole.positions.opp[rows])
-    return Suite(f"{count:,} of {whole.name}", some, whole.scores[rows])
-
-
-POINTS = tuple(f"points_{seat}" for seat in SEATS)
-COLUMNS = ("games", "seconds", "games_per_second", "plies", "step", "mistakes", *POINTS, *JUDGED)
-
-
-class GamesCurve(Curve):
-    """A callback of a `GamesLearner`'s `learn` that adds a row now and then, and at the end of the run.
-
-    On a small game (at most 12 cells) the row has the exact verdict, on a large one with known positions the mistakes.
-    Only `NTupleTD` and `AlphaZero` count plies and have a step that falls. What a run does not have is None.
-
-    Args:
-        every: the games between two rows, or a few more, as these learners call back now and then.
-        tensorboard: a folder for TensorBoard's event files; None for none. The tags are `charts/` and the names of the
-            columns; they are written by games.
-        callback: another callback to call each time.
-        perfect_games: on a large game, the number of games against perfect play that each row has; 0 for none.
-        until_proven: True to end the run once a verdict says that the agent is unbeatable from both seats.
-
-    Attributes:
-        proven: if it was unbeatable at the last verdict.
-        rows: a dict for each time: games; seconds (of CPU time of all threads since the first call, judging left
-            out); games_per_second, of wall-clock time since the last row, judging left out; plies, a game's mean
-            since then; step; mistakes, the share of moves that are mistakes on 500 known positions; points_first and
-            points_second, a game's mean points against perfect play (a win 1, a draw 1/2); then as in `LearningCurve`
-            exploitability, win_rate_first, draw_rate_first, loss_rate_first and the same of "second", infallible.
-
-    Raises:
-        ValueError: `every` is not a positive integer.
-        gymnasium.error.DependencyNotInstalled: `tensorboard` is given, and TensorBoard or torch is missing.
-
-    Example:
-        >>> from tictac_agents import GamesCurve, NTupleTD
-        >>> curve = GamesCurve(every=5_000)
-        >>> _ = NTupleTD("TicTacToe-v0", tuples=12, length=6, seed=0).learn(20_000, curve)
-        >>> curve.rows[-1]["games"], curve.rows[-1]["exploitability"]
-        (20000, 0.0)
-    """
-
-    def __init__(
-        self,
-        every: int = 10_000,
-        tensorboard: str | os.PathLike[str] | None = None,
-        callback: Callable[[Any], Any] | None = None,
-        perfect_games: int = 0,
-        until_proven: bool = False,
-    ) -> None:
-        self.every = positive("every", every)
-        self.perfect_games = whole("perfect_games", perfect_games)
-        self.until_proven = flag("until_proven", until_proven)
-        self.proven = False
-        super().__init__(COLUMNS, tensorboard)
-        self._callback = callback
-        self._games = 0  # at the last call
-        self._began = -1.0  # CPU time of the first call, moved on by what judging takes
-        self._last = (0, 0, 0.0)  # games, plies and time, of the last row
-
-    def __call__(self, learner: GamesLearner) -> bool:
-        """Adds a row if it is time; False if the run is to end."""
-        now, cpu = time.perf_counter(), time.process_time()
-        plies = getattr(learner, "num_plies", 0)
-        if self._began < 0:
-            self._began, self._last = cpu, (learner.num_games, plies, now)
-        goes_on = self._callback is None or self._callback(learner) is not False
-        passed = learner.num_games // self.every > self._games // self.every
-        self._games = learner.num_games
-        if passed or learner.is_done or not goes_on:
-            self._add(learner, plies, now, cpu)
-        return goes_on and not (self.until_proven and self.proven)
-
-    def _add(self, learner: GamesLearner, plies: int, now: float, cpu: float) -> None:
-        games_before, plies_before, then = self._last
-        games = learner.num_games - games_before
-        row: dict[str, Any] = dict.fromkeys(COLUMNS) | {
-            "games": learner.num_games,
-            "seconds": round(cpu - self._began, 6),
-            "games_per_second": round(games / (now - then), 1) if games else None,
-            "plies": round((plies - plies_before) / games, 3) if games and plies else None,
-            "step": getattr(learner, "step_now", None),
-            **self._judged(learner),
-        }
-        self.rows.append(row)
-        self._log({name: row[name] for name in COLUMNS[2:]}, learner.num_games)
-        self._began += time.process_time() - cpu
-        self._last = learner.num_games, plies, time.perf_counter()
-
-    def _judged(self, learner: GamesLearner) -> dict[str, Any]:
-        game, results = learner.game, None
-        if game.cells <= SMALL_CELLS:
-            found = verdict(learner, game)
-            self.proven = found.unbeatable
-            results = found.as_first.against_best, found.as_second.against_best
-            row = judged_columns(found)
-        else:
-            row = {"mistakes": mistakes(learner, game)}
-            if self.perfect_games:
-                shares = against_perfect(learner, game, 1, self.perfect_games)
-                results = shares["first"], shares["second"]
-        if results:
-            row |= {name: wins + draws / 2 for name, (wins, draws, _) in zip(POINTS, results, strict=True)}
-        return row
-
-
-EPISODE_COLUMNS = ("episodes", "timesteps", "seconds", "epsilon", *JUDGED)
-
-
-class UntilProven:
-    """A callback of `learn` that computes the exact verdict now and then, and ends the run once it is unbeatable.
-
-    Args:
-        every: the number of episodes between two verdicts.
-        start_afresh: the number of episodes without success after which the learner forgets everything, a multiple of
-            `every`; 0 for never.
-        callback: another callback to call before each verdict, as `learn` would.
-
-    Attributes:
-        proven: if the learner was unbeatable from both seats at the last verdict.
-        verdict: the last one.
-        judged_at: the learner's number of episodes at that verdict; -1 before the first.
-
-    Raises:
-        ValueError: a number is not an integer, `every` is 0, or `start_afresh` not a multiple of it.
-
-    Example:
-        >>> from tictac_agents import QLearning, UntilProven
-        >>> agent = QLearning.preset("self-play", seed=0)
-        >>> proof = UntilProven(every=500)
-        >>> _ = agent.learn(total_episodes=9_000, callback=proof)
-        >>> proof.proven, agent.num_episodes
-        (True, 3500)
-    """
-
-    def __init__(self, every: int = 1_000, start_afresh: int = 0, callback: Callback | None = None) -> None:
-        self.every = positive("every", every)
-        self.start_afresh = whole("start_afresh", start_afresh)
-        if self.start_afresh % self.every:
-            raise ValueError(f"start_afresh must be a multiple of every={self.every}, not {self.start_afresh}")
-        self._callback = callback
-        others = 0 if callback is None else getattr(callback, "called_every", 1)
-        self.called_every = gcd(self.every, others)  # which lets the learner play several games between two calls
-        self.proven = False
-        self.verdict: Verdict | None = None
-        self.judged_at = -1
-
-    def __call__(self, learner: Learner) -> bool:
-        """False, which ends the run, once the learner is proven unbeatable, or if the other callback returns False."""
-        goes_on = self._callback is None or self._callback(learner) is not False
-        if learner.num_episodes % self.every:
-            return goes_on
-        self.verdict = verdict(learner, learner.game)
-        self.judged_at = learner.num_episodes
-        self.proven = self.verdict.unbeatable
-        learner.status = f"exploitability {self.verdict.exploitability:.4f}"
-        if not self.proven and self.start_afresh and learner.num_episodes % self.start_afresh == 0:
-            learner.forget()
-        return goes_on and not self.proven
-
-
-class LearningCurve(Curve):
-    """A callback of `learn` that adds an exact verdict now and then, and when the other callback ends the run.
-
-    Args:
-        every: the number of episodes between two verdicts.
-        tensorboard: a folder for TensorBoard's event files; None for none. The tags are `charts/` and the names of the
-            columns, and `charts/SPS`, steps a CPU-second since the beginning; they are written by timesteps.
-        callback: another callback to call after each episode. The verdict of an `UntilProven` is taken over, not made
-            twice.
-
-    Attributes:
-        rows: a dict for each verdict: episodes, timesteps, seconds (of CPU time since the first episode, judging left
-            out), epsilon, exploitability, win_rate_first, draw_rate_first, loss_rate_first and the same of "second"
-            (exact, against random play), infallible.
-
-    Raises:
-        ValueError: `every` is not a positive integer.
-        gymnasium.error.DependencyNotInstalled: `tensorboard` is given, and TensorBoard or torch is missing.
-
-    Example:
-        >>> from tictac_agents import LearningCurve, QLearning, UntilProven
-        >>> curve = LearningCurve(every=1_000, callback=UntilProven(every=500))
-        >>> _ = QLearning.preset("self-play", seed=0).learn(total_episodes=9_000, callback=curve)
-        >>> [(row["episodes"], row["exploitability"]) for row in curve.rows]
-        [(1000, 1.0), (2000, 0.5), (3000, 0.5), (3500, 0.0)]
-    """
-
-    def __init__(
-        self, every: int = 1_000, tensorboard: str | os.PathLike[str] | None = None, callback: Callback | None = None
-    ) -> None:
-        self.every = positive("every", every)
-        super().__init__(EPISODE_COLUMNS, tensorboard)
-        self._callback = callback
-        others = 0 if callback is None else getattr(callback, "called_every", 1)
-        self.called_every = gcd(self.every, others)
-        self._began: tuple[float, int] | None = None  # CPU time, moved on by what judging takes; timesteps
-
-    def __call__(self, learner: Learner) -> bool:
-        """Adds a row if it is due; False if the other callback wants the run to end."""
-        now = time.process_time()
-        began, steps = self._began or (now, learner.num_timesteps)
-        goes_on = self._callback is None or self._callback(learner) is not False
-        if learner.num_episodes % self.every == 0 or not goes_on:
-            self._add(learner, self._judge(learner), now - began, learner.num_timesteps - steps)
-        self._began = began + time.process_time() - now, steps
-        return goes_on
-
-    def _judge(self, learner: Learner) -> Verdict:
-        """The verdict on the learner as it was before the other callback, which may have made it forget everything."""
-        other = self._callback
-        if isinstance(other, UntilProven) and other.verdict is not None and other.judged_at == learner.num_episodes:
-            return other.verdict
-        return verdict(learner, learner.game)
-
-    def _add(self, learner: Learner, judged: Verdict, seconds: float, steps: int) -> None:
-        row = {
-            "episodes": learner.num_episodes,
-            "timesteps": learner.num_timesteps,
-            "seconds": round(seconds, 6),
-            "epsilon": learner.scheduled(getattr(learner, "epsilon", 0.0)),
-            **judged_columns(judged),
-        }
-        self.rows.append(row)
-        speed = {"SPS": steps / seconds if seconds > 0 else None}
-        self._log({name: row[name] for name in EPISODE_COLUMNS[3:]} | speed, learner.num_timesteps)
+def _epsilon(agent: Any) -> float | None:
+    """The chance of a random action of an agent that plays episodes."""
+    epsilon = getattr(agent.settings, "epsilon", None) if hasattr(agent, "num_episodes") else None
+    return None if epsilon is None else float(agent.scheduled(epsilon))

@@ -1,199 +1,223 @@
-"""One dataclass of settings for each agent: the same in code, on the command line, on the page and in a checkpoint."""
+"""Settings as frozen dataclasses, whose fields say what is allowed and what it means.
+
+The constructor of an agent, `tictac train`, the form of the page, the file and the benchmark all read these fields:
+
+    @dataclass(frozen=True, kw_only=True)
+    class BoldSettings(Settings):
+        boldness: float = setting(0.25, "the chance of a random action", 0, 1)
+
+    class Bold(Learner):
+        SETTINGS = BoldSettings
+
+        @takes(BoldSettings)
+        def __init__(self, env: Environment | str, settings: BoldSettings) -> None:
+            super().__init__(env, settings)
+
+so that `Bold(env, boldness=0.5, seed=0)` works and is completed by editors.
+"""
 
 from __future__ import annotations
 
 import functools
 import inspect
+import math
+import textwrap
 import types
 import typing
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, make_dataclass
-from typing import Any, ClassVar, Self
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, ClassVar, Concatenate, NamedTuple, ParamSpec, Self, TypeVar
 
-import gymnasium as gym
+from tictac_env.checks import flag, number, one_of, whole
+from tictac_env.games import did_you_mean, shown
 
-from tictac_env.games import Game, did_you_mean, game_of, gym_keywords, shown
-from tictac_env.solver.enumerate import SMALL_CELLS
+Schedule = float | Sequence[float]
+"""A number, or several for equal parts of a run."""
 
-ENV_KEYWORDS = ("opponent", "play_as", "illegal", "rewards", "obs_type", "start")
+
+class Allowed(NamedTuple):
+    """The values that a setting may have, and its meaning."""
+
+    help: str
+    """A phrase without a full stop at its end; the range and the choices are added to it."""
+    low: float
+    high: float
+    choices: tuple[str, ...]
+    recorded: bool
+    """True if the setting is in files and among the options; False for what belongs to a machine or cannot be JSON."""
+
+    @property
+    def text(self) -> str:
+        """The meaning, with the choices, or the range if it is finite."""
+        if self.choices:
+            return f"{self.help} ({' or '.join(map(repr, self.choices))})"
+        if self.high < math.inf:
+            return f"{self.help} (in [{self.low:g}, {self.high:g}])"
+        return f"{self.help} (at least {self.low:g})" if self.low > 0 else self.help
+
+
+def setting(
+    default: Any,
+    help: str,
+    low: float = -math.inf,
+    high: float = math.inf,
+    choices: Sequence[str] = (),
+    recorded: bool = True,
+) -> Any:
+    """A field of a dataclass of settings; `low` and `high` hold for each number of a sequence too."""
+    metadata = {"allowed": Allowed(help, low, high, tuple(choices), recorded)}
+    if isinstance(default, dict):
+        return field(default_factory=default.copy, metadata=metadata)
+    return field(default=default, metadata=metadata)
 
 
 @dataclass(frozen=True, kw_only=True)
-class GameSettings:
-    """The game, and ways to write and read settings: the base class.
+class Checked:
+    """A dataclass whose fields are made by `setting`, and checked.
 
     Raises:
-        ValueError: a setting is of a wrong type.
-
-    Attributes:
-        game: a game's name, such as ConnectFour-v0 or KInARow-v0:5x6-4 (on a command line also module:Hex-v0, whose
-            module is imported); or, of a family, its "id" and sizes, such as {"id": "KInARow-v0", "rows": 5}.
+        ValueError: a value is of a wrong type or out of its range; the message names it and what is allowed.
     """
-
-    RUN_SETTINGS: ClassVar[tuple[str, ...]] = ("game",)
-    """The settings that are not arguments of the agent's constructor."""
-    game: str | Mapping[str, Any] = "TicTacToe-v0"
 
     def __post_init__(self) -> None:
         hints = typing.get_type_hints(type(self))
-        for one in fields(self):
-            value = getattr(self, one.name)
-            if isinstance(value, list):  # as JSON has it
-                value = tuple(value)
-                object.__setattr__(self, one.name, value)
-            if not fits(value, hints[one.name]):
-                raise ValueError(f"{one.name} must be {one.type}, not {shown(value)}")
+        for name, allowed in self.allowed().items():
+            value = getattr(self, name)
+            object.__setattr__(self, name, checked(name, value, hints[name], allowed))
+
+    @classmethod
+    def allowed(cls) -> dict[str, Allowed]:
+        """The meaning and the range of each field."""
+        return {each.name: each.metadata["allowed"] for each in fields(cls)}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """The settings whose `to_dict` this is.
+        """The settings whose `to_dict` this is, perhaps read from JSON.
 
         Raises:
-            ValueError: a name is unknown (the message has the near ones), or a value is of a wrong type.
+            ValueError: a name is unknown (the message has the near ones), or a value is of a wrong type or range.
         """
-        names = [one.name for one in fields(cls)]
-        if unknown := set(values) - set(names):
-            name = min(unknown)
-            raise ValueError(f"{cls.__name__} has no {name!r}; {did_you_mean(name, names)}")
+        cls._check_names(values)
         return cls(**values)
 
     def to_dict(self) -> dict[str, Any]:
-        """All settings, for JSON."""
-        return asdict(self)
+        """The recorded settings, as JSON can hold them."""
+        return {name: getattr(self, name) for name, allowed in self.allowed().items() if allowed.recorded}
 
     def changed(self, **changes: Any) -> Self:
         """These settings with `changes`; the errors are those of `from_dict`."""
-        return type(self).from_dict({one.name: getattr(self, one.name) for one in fields(self)} | changes)
+        self._check_names(changes)
+        return replace(self, **changes)
 
-    def keywords(self) -> dict[str, Any]:
-        """The arguments of the agent's constructor."""
-        return {one.name: getattr(self, one.name) for one in fields(self) if one.name not in self.RUN_SETTINGS}
-
-    @property
-    def rules(self) -> Game:
-        """The rules of the game.
-
-        Raises:
-            ValueError: there is no such game.
-        """
-        return game_of(self.game)
-
-    @property
-    def is_small(self) -> bool:
-        """True if the game is small enough for exact verdicts."""
-        return self.rules.cells <= SMALL_CELLS
+    @classmethod
+    def _check_names(cls, values: Mapping[str, Any]) -> None:
+        names = list(cls.allowed())
+        if unknown := set(values) - set(names):
+            name = min(unknown)
+            raise ValueError(f"{cls.__name__} has no {name!r}; {did_you_mean(name, names)}")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(GameSettings):
-    """The settings of agents that learn in environments; each agent adds its own.
+class Settings(Checked):
+    """The arguments of an agent's constructor, except for its game or its boards; each agent adds its own."""
 
-    Raises:
-        ValueError: a setting is of a wrong type.
-
-    Attributes:
-        opponent: a player's name; None if the agent plays both sides.
-        play_as: the learner's seat, "first", "second", "random" or "alternate"; None for "alternate" against an
-            opponent, and for both seats if the agent plays both sides.
-        illegal: the effect of an illegal action, "lose" or "raise".
-        rewards: for a win, a draw and a loss; a fourth is for each step that does not end the game.
-        start: the positions in which games begin: "empty", or "reachable" for any unfinished position of a game small
-            enough to tabulate, each as likely as the others; "random:8" for those after 0 to 8 random moves, each
-            number as likely as the others.
-    """
-
-    RUN_SETTINGS = (*GameSettings.RUN_SETTINGS, "opponent", "play_as", "illegal", "rewards", "start")
-    opponent: str | None = "random"
-    play_as: str | None = None
-    illegal: str = "lose"
-    rewards: tuple[float, ...] = (1.0, 0.0, -1.0)
-    start: str = "empty"
-
-    def changed(self, **changes: Any) -> Self:
-        """These settings with `changes`; the errors are those of `from_dict`.
-
-        If the agent played both sides and now has an opponent, or the other way round, then what follows from that
-        changes too, unless it is given: `play_as`, `start` and the sign of a deep agent's `gamma`.
-        """
-        if "opponent" in changes and (changes["opponent"] is None) != (self.opponent is None):
-            changes = self._following() | changes
-        return super().changed(**changes)
-
-    def _following(self) -> dict[str, Any]:
-        """The settings that follow from the opponent, for games of the other kind."""
-        return {"play_as": None, "start": Settings.start}
-
-    def env_keywords(self) -> dict[str, Any]:
-        """The keywords of `gym.make`, apart from the game."""
-        values = {name: getattr(self, name) for name in ENV_KEYWORDS if name in self.RUN_SETTINGS}
-        return values | {"play_as": self.seat}
-
-    def env(self) -> gym.Env[Any, Any]:
-        """A single environment with these settings."""
-        game = self.game if isinstance(self.game, Mapping) else gym_keywords(self.game)
-        return gym.make(**{**game, **self.env_keywords()})
+    PRESETS: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    """For each preset the values of its `Plan` that differ from the defaults."""
+    TUNED: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    """For some games the values of a `Plan` that a training has if nothing else is said."""
+    GAME: ClassVar[str] = "TicTacToe-v0"
+    """The game of a training if nothing else is said."""
+    TOTAL: ClassVar[int] = 20_000
+    """The length of a training if nothing else is said, in the agent's unit."""
+    seed: int | None = setting(None, "makes the run reproducible; None for fresh entropy", 0)
 
     @property
-    def seat(self) -> str:
-        """`play_as` as `gym.make` takes it."""
-        return self.play_as or ("first" if self.opponent is None else "alternate")
+    def usual_total(self) -> int:
+        """The length of a training if nothing else is said."""
+        return self.TOTAL
+
+    def keywords(self) -> dict[str, Any]:
+        """All settings, as the constructor takes them."""
+        return {name: getattr(self, name) for name in self.allowed()}
 
 
-@functools.cache
-def settings_of_class(agent: Any) -> type[Any]:
-    """The dataclass of an agent's settings, made from its constructor: its arguments, which its docstring explains, the
-    games it learns from and their number. Its files have the settings under the same names.
-    """
-    parameters, hints = inspect.signature(agent).parameters, typing.get_type_hints(agent.__init__)
-    explained = inspect.cleandoc(agent.__doc__ or "").partition("Args:\n")[2].partition("\n\n")[0]
-    base: type[GameSettings]
-    own: list[tuple[str, Any, Any]]
-    if "env" in parameters:
-        base, length, own = Settings, "total_episodes", [("total_episodes", int, field(default=20_000))]
-        explained += "\n    total_episodes: the number of games."
-    else:
-        base, length, own = GameSettings, "total_games", [("total_games", int | None, field(default=None))]
-        own.append(("game", str | Mapping[str, Any], field(default=parameters["game"].default)))
-        tuned = "".join(f", on {game} {one['total_games']:,}" for game, one in agent.TUNED.items())
-        usual = "the run for which the other settings are made" if "games_a_seat" in parameters else f"{agent.RUN:,}"
-        explained += f"\n    total_games: the number of games; None for {usual}{tuned}."
-    own += [
-        (name, hints[name], field(default=one.default))
-        for name, one in parameters.items()
-        if name not in ("env", "game", "seed", "device", "workers")
-    ]
-    run = (*(name for name in base.RUN_SETTINGS if name == "game" or name not in parameters), length)
-    names = {"__doc__": f"Of `{agent.__name__}`.\n\nAttributes:\n{explained}", "RUN_SETTINGS": run}
-    return make_dataclass(f"{agent.__name__}Settings", own, bases=(base,), namespace=names, frozen=True, kw_only=True)
-
-
-def preset_settings(agent: Any, name: str) -> Any:
-    """The settings of a preset of an agent's class.
+def checked(name: str, value: Any, hint: Any, allowed: Allowed) -> Any:
+    """`value`, if it is of the annotated type and in its range; sequences come back as tuples.
 
     Raises:
-        KeyError: there is no preset of that name.
+        ValueError: it is not; the message names it and what is allowed.
     """
-    preset, made = agent.PRESETS[name], settings_of_class(agent)
-    if isinstance(preset, Mapping):
-        return made(**preset)
-    # "first" is what `gym.make` takes if nothing is said
-    return made(**{"play_as": "first", **preset.env, **preset.settings}, total_episodes=preset.episodes)
+    kinds = typing.get_args(hint) if typing.get_origin(hint) in (types.UnionType, typing.Union) else (hint,)
+    if value is None and type(None) in kinds:
+        return None
+    if allowed.choices:
+        return one_of(name, value, allowed.choices)
+    for kind in kinds:
+        origin = typing.get_origin(kind) or kind
+        if origin in (tuple, Sequence):
+            each = _each(value, typing.get_args(kind))
+            if each is not None:
+                return tuple(checked(f"{name}[{i}]", part, of, allowed) for i, (part, of) in enumerate(each))
+        elif isinstance(origin, type) and origin not in (bool, int, float) and isinstance(value, origin):
+            return value
+    if bool in kinds:
+        return flag(name, value)
+    if float in kinds:
+        return number(name, value, allowed.low, allowed.high)
+    if int in kinds:
+        return whole(name, value, allowed.high, allowed.low)
+    raise ValueError(f"{name} must be {getattr(hint, '__name__', hint)}, not {shown(value)}")
 
 
-def fits(value: Any, hint: Any) -> bool:
-    """True if a value is of the annotated type. An int is a float too, and a bool is neither."""
-    origin, inner = typing.get_origin(hint), typing.get_args(hint)
-    if origin in (types.UnionType, typing.Union):
-        return any(fits(value, one) for one in inner)
-    if origin is tuple:
-        if not isinstance(value, tuple):
-            return False
-        each = [inner[0]] * len(value) if inner[-1] is Ellipsis else list(inner)
-        return len(each) == len(value) and all(map(fits, value, each))
-    if isinstance(origin, type):  # a Mapping, or a Sequence of numbers
-        return isinstance(value, origin) and not isinstance(value, str)
-    if hint is float:
-        return isinstance(value, (int, float)) and not isinstance(value, bool)
-    if hint is int:
-        return isinstance(value, int) and not isinstance(value, bool)
-    return isinstance(value, hint)
+def _each(value: Any, kinds: tuple[Any, ...]) -> list[tuple[Any, Any]] | None:
+    """The elements of a sequence, each with its type; None if it is not a sequence, empty, or of another length."""
+    if not isinstance(value, (list, tuple)) or not value:
+        return None
+    if len(kinds) == 1 or kinds[-1] is Ellipsis:
+        kinds = kinds[:1] * len(value)
+    return list(zip(value, kinds, strict=True)) if len(kinds) == len(value) else None
+
+
+Agent = TypeVar("Agent")
+Place = TypeVar("Place")
+Own = TypeVar("Own", bound=Settings)
+Keywords = ParamSpec("Keywords")
+
+
+def takes(
+    kind: Callable[Keywords, Own],
+) -> Callable[[Callable[[Agent, Place, Own], None]], Callable[Concatenate[Agent, Place, Keywords], None]]:
+    """Lets a constructor that gets an agent's settings as one object take them as keywords.
+
+    Type checkers and editors see the fields of `kind` as its arguments, and so does `inspect.signature`. The first
+    argument, the boards or the game, may be given by its name; a game that is not given is `kind.GAME`.
+    """
+
+    def decorate(init: Callable[[Agent, Place, Own], None]) -> Callable[Concatenate[Agent, Place, Keywords], None]:
+        agent, place, _ = inspect.signature(init).parameters.values()
+        if place.name == "game":
+            place = place.replace(default=kind.GAME)  # type: ignore[attr-defined]  # a class, as far as it is called
+        own = sorted(inspect.signature(kind).parameters.values(), key=lambda parameter: parameter.name == "seed")
+        signature = inspect.Signature([agent, place, *own])
+
+        @functools.wraps(init)
+        def constructor(*args: Any, **keywords: Any) -> None:
+            bound = signature.bind(*args, **keywords)
+            bound.apply_defaults()
+            self, boards_or_game, *_ = bound.arguments.values()
+            values = {name: value for name, value in keywords.items() if name != place.name}
+            init(self, boards_or_game, kind(**values))  # type: ignore[call-arg]
+
+        constructor.__signature__ = signature  # type: ignore[attr-defined]
+        return constructor
+
+    return decorate
+
+
+def with_settings(docstring: str, kind: type[Settings]) -> str:
+    """The docstring of an agent, with the meaning of each setting in place of the line "{settings}" of its "Args"."""
+    lines = [
+        textwrap.fill(f"{name}: {allowed.text}.", 110, initial_indent=" " * 8, subsequent_indent=" " * 12)
+        for name, allowed in sorted(kind.allowed().items(), key=lambda item: item[0] == "seed")
+    ]
+    return docstring.replace("        {settings}", "\n".join(lines))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tictac_agents import QLearning
-from tictac_agents.checkpoint import Checkpoint
+from tictac_agents.base_learner import Checkpoint
 
 GAMES = 60
 
@@ -38,7 +38,7 @@ def test_what_cannot_be_saved_now_is_saved_later(tmp_path: Path, capsys: pytest.
 
 def test_it_is_saved_once_in_so_many_seconds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now, saved = 1000.0, list[float]()
-    monkeypatch.setattr("tictac_agents.checkpoint.time.monotonic", lambda: now)
+    monkeypatch.setattr("tictac_agents.base_learner.time.monotonic", lambda: now)
     kept = Checkpoint(lambda path: saved.append(now), tmp_path / "agent.npz", 60)
     for now in (1001.0, 1059.9, 1060.0, 1060.1, 1119.9, 1150.0, 1160.0, 1209.9, 1210.0):  # noqa: B007
         kept.save_if_due()
@@ -65,9 +65,9 @@ def test_in_the_end_it_is_saved_elsewhere(tmp_path: Path, monkeypatch: pytest.Mo
             folder.touch()
 
     agent = QLearning("TicTacToe-v0", seed=0)
-    with pytest.raises(OSError, match=r"what is learned is in .* instead") as told:
+    with pytest.raises(OSError, match=r"is saved in .* instead") as told:
         agent.learn(total_episodes=GAMES, callback=becomes_a_file, checkpoint=folder / "q.npz", progress_bar=False)
-    found = re.search(r"is in (.*) instead", str(told.value))
+    found = re.search(r"is saved in (.*) instead", str(told.value))
     assert found is not None
     again = QLearning.load(found[1])
     assert again.num_episodes == GAMES and learned(again) == learned(agent)

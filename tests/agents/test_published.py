@@ -138,7 +138,7 @@ def test_the_trees_are_those_of_a_plain_program(game: Game) -> None:
     """Upper confidence bounds in the positions that a seat knows, one more position a game, random moves after it."""
     learner = GameTree(game, seed=2)
     search = object.__new__(ReferenceSearch)
-    search.agent, search.state = learner, learner._state  # type: ignore[assignment]
+    search.agent, search.state = learner.settings, learner._rng_state  # type: ignore[assignment]
     known: tuple[dict[Position, Node], ...] = ({}, {})
     for _ in range(600):
         position, route, in_tree = Position.start(game), [], [True, True]
@@ -160,7 +160,7 @@ def test_the_trees_are_those_of_a_plain_program(game: Game) -> None:
         for node, action in reversed(route):
             if node is not None:
                 node.visits[action] = node.visits.get(action, 0) + 1
-                node.sums[action] = node.sums.get(action, 0.0) + (value or learner.draw)
+                node.sums[action] = node.sums.get(action, 0.0) + (value or learner.settings.draw)
             value = -value
     learner.learn(600, progress_bar=False)
     assert len(learner) == len(known[0]) + len(known[1])
@@ -203,7 +203,7 @@ def test_the_values_of_all_actions_are_those_of_each_by_itself(name: str) -> Non
 def test_every_move_of_a_game_is_learned_with_its_reward() -> None:
     """The moves, replayed by the rules, are whole games; rewards are those of how they end, targets the formula's."""
     learner = FittedQ(**QUICK | {"batch_games": 20, "epsilon": 1.0}, rewards=(1.0, 0.5, -1.0), seed=4)
-    seats = learner._play(20)
+    seats = learner._play_batch(20)
     ends: dict[float, int] = {}
     for seat, moves in enumerate(seats):
         last = 0
@@ -251,7 +251,7 @@ def test_a_file_can_name_no_code_to_run(tmp_path: Path) -> None:
 
 def test_against_an_opponent_each_seat_learns_its_own_half_of_the_games() -> None:
     learner = FittedQ(**QUICK | {"batch_games": 20, "epsilon": 1.0}, opponent="minimax:1", seed=4)
-    for seat, moves in enumerate(learner._play(20)):
+    for seat, moves in enumerate(learner._play_batch(20)):
         assert {moves.before[index].seat for index in range(len(moves.actions))} == {seat}
         begun = sum(moves.before[index].ply == seat for index in range(len(moves.actions)))
         assert begun == 10 == moves.ended.sum()

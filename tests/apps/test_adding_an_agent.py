@@ -3,38 +3,53 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
 import tictac_agents
-from tictac_agents import AGENTS, HOMES, Agent, QLearning
+from tictac_agents import AGENTS, HOMES, Agent
+from tictac_agents.settings import setting, takes
+from tictac_agents.tabular.learner import Environment
+from tictac_agents.tabular.q_learning import Q_LEARNING, ActionLearner, ActionSettings, ActionTable
 from tictac_apps import cli
-from tictac_apps.web.training_plans import Plan, menu
+from tictac_apps.web.training_form import TrainingRequest, menu
 from tictac_env.policies import load_player
 
 
-class Bold(QLearning):
+@dataclass(frozen=True, kw_only=True)
+class BoldSettings(ActionSettings):
+    boldness: float = setting(0.25, "the chance of a random action", 0, 1)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "epsilon", self.boldness)
+
+
+class Bold(ActionLearner):
     """Learns by Q-learning, and explores as boldly as its one option says.
 
     Args:
         env: an environment of ours, or its id.
-        boldness: the chance of a random action, in [0, 1].
-        seed: makes the run reproducible; None for fresh entropy.
+        {settings}
     """
 
-    PRESETS = {}
+    SETTINGS = BoldSettings
 
-    def __init__(self, env: str, boldness: float = 0.25, seed: int | None = None) -> None:
-        super().__init__(env, epsilon=boldness, seed=seed)
-        self.boldness = boldness
+    @takes(BoldSettings)
+    def __init__(self, env: Environment | str, settings: BoldSettings) -> None:
+        super().__init__(env, settings)
+
+    def _new_table(self) -> ActionTable:
+        return self._empty_table(Q_LEARNING)
 
 
 @pytest.fixture(autouse=True)
 def _added(monkeypatch: pytest.MonkeyPatch) -> None:
     module = ModuleType("tictac_agents.tabular.bold")
-    module.Bold = Bold  # type: ignore[attr-defined]
+    vars(module).update(Bold=Bold, BoldSettings=BoldSettings)
     monkeypatch.setitem(sys.modules, module.__name__, module)
     monkeypatch.setitem(AGENTS, "Bold", Agent("tabular.bold", "table", "a table of action values, learned boldly"))
     monkeypatch.setitem(HOMES, "Bold", module.__name__)
@@ -60,5 +75,5 @@ def test_the_command_lists_it_explains_its_option_trains_it_and_saves_it(
 
 def test_the_page_offers_it() -> None:
     assert menu()["agents"]["Bold"]["kind"] == "table"
-    assert Plan(agent="Bold").agent_settings().boldness == 0.25
+    assert TrainingRequest(agent="Bold", settings={"boldness": 0.5}).plan.to_dict()["boldness"] == 0.5
     assert "Bold" in dir(tictac_agents)

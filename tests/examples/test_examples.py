@@ -11,7 +11,7 @@ import gymnasium as gym
 import pytest
 import yaml
 
-from tictac_agents.deep.settings import tuned
+from tictac_agents.plan import tuned
 from tools.run_examples import EXAMPLES
 from tools.tune import ZOO, ZOO_FILES, zoo_file
 
@@ -44,9 +44,9 @@ def test_the_files_for_the_zoo_are_those_of_the_settings_and_the_algorithms_take
     assert list(settings) == ["TicTacToe-v0", "ConnectFour-v0"][: 2 if name in ours else 1]
     for game, found in settings.items():
         expected = tuned(ZOO_FILES[name], game)
-        assert found.pop("n_timesteps") == expected.total_timesteps and found.pop("n_envs") == expected.num_envs
+        assert found.pop("n_timesteps") == expected.length and found.pop("n_envs") == expected.num_envs
         env = gym.make(game, **found.pop("env_kwargs"))
         schedule, rate = found.pop("learning_rate").split("_")
-        assert schedule == "lin" and float(rate) == expected.learning_rate[0]
+        assert schedule == "lin" and float(rate) == expected.settings.keywords()["learning_rate"][0]
         found |= {"buffer_size": 100} if "buffer_size" in found else {"n_steps": 4, "batch_size": 4}
         algorithm(env=env, seed=0, device="cpu", learning_rate=float(rate), **found)

@@ -364,7 +364,7 @@ def own_game(player: Any) -> Game | None:
     if isinstance(game := getattr(agent, "game", None), Game):
         return game
     with contextlib.suppress(AttributeError, IndexError, TypeError, ValueError):  # there is none, or it is "unknown"
-        return game_of(agent.settings.game)
+        return game_of(agent.plan.game)
     with contextlib.suppress(AttributeError, IndexError, TypeError, OSError, EOFError):  # closed, or not ours
         of_env = agent.env.get_attr("game")[0]
         return of_env if isinstance(of_env, Game) else None
@@ -472,8 +472,8 @@ def _described(
 
 
 def settings_of(agent: Any) -> dict[str, Any]:
-    """The settings of an agent for JSON: its `settings`, or the constructor arguments that it keeps as attributes."""
-    to_dict = getattr(getattr(agent, "settings", None), "to_dict", None)
+    """The settings of an agent for JSON: its `plan` or `settings`, or the constructor arguments that are attributes."""
+    to_dict = getattr(getattr(agent, "plan", getattr(agent, "settings", None)), "to_dict", None)
     if callable(to_dict):
         return dict(json.loads(json.dumps(to_dict())))
     settings = {}

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import copy
 import functools
-import os
 import signal
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any, ClassVar, Self
 
@@ -17,14 +18,16 @@ import numpy.typing as npt
 from tictac_agents.alphazero.forest import ROOTS, SearchSettings, evaluation, search_forest
 from tictac_agents.alphazero.policy_value import PolicyValueTuples
 from tictac_agents.alphazero.samples import PlaySettings, Samples, sample_games
-from tictac_agents.checkpoint import Arrays, GamesLearner
+from tictac_agents.base_learner import Arrays
 from tictac_agents.deep.residual import ResidualNetwork
+from tictac_agents.games_learner import GamesLearner
 from tictac_agents.mcts.evaluators import Evaluation
 from tictac_agents.mcts.simulation import Leaves
 from tictac_agents.ntuple.network import MAX_LENGTH, family_game
 from tictac_agents.ntuple.values import random_walks
 from tictac_agents.predicts import Predicts, allowed_actions
-from tictac_env.checks import flag, number, one_of, positive, whole
+from tictac_agents.settings import Settings, setting, takes
+from tictac_env.checks import positive, whole
 from tictac_env.compiled import in_one_line
 from tictac_env.games import Game, KInARow, get_game
 from tictac_env.jobs import Cluster, Workers, joined, map_jobs
@@ -37,6 +40,92 @@ STEPS = {"tuples": 0.1, "residual": 2e-3}
 """The steps of the networks if nothing says which."""
 MOST = 4096
 """The most simulations of a search."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlphaZeroSettings(Settings):
+    """The settings of `AlphaZero`."""
+
+    GAME = "ConnectFour-v0"
+    TOTAL = 100_000
+    TUNED: ClassVar = {"TicTacToe-v0": {"tuples": 12, "length": 6, "simulations": 16, "boards": 128, "total": 20_000}}
+    network: str | None = setting(
+        None,
+        '"tuples", for games of the `KInARow` family, or "residual", for any; None for "tuples" if the game '
+        'is of this family, else "residual"',
+        choices=NETWORKS,
+    )
+    tuples: int = setting(
+        70,
+        'of "tuples": their number, at most; the seed draws them as random walks; small boards have fewer',
+        1,
+        10_000,
+    )
+    length: int = setting(
+        7,
+        'of "tuples": the cells of each, from 1 to 12; a board of fewer cells has tuples of all its cells',
+        1,
+        MAX_LENGTH,
+    )
+    blocks: int = setting(2, 'of "residual": the number of residual blocks', 1, 64)
+    channels: int = setting(32, 'of "residual": of its convolutions', 1, 1024)
+    symmetric: bool = setting(
+        True, "True if the network learns a position's images under the board's symmetries with it"
+    )
+    simulations: int = setting(32, "of each search in training", 1, MOST)
+    root: str = setting("gumbel", 'the choice of the first action, "gumbel" or "puct"', choices=ROOTS)
+    considered: int = setting(16, 'of "gumbel": the actions that sequential halving begins with, at most', 1, MOST)
+    scale: float = setting(0.5, 'of "gumbel": the weight of values against logits', 0, 100)
+    exploration: float = setting(1.25, "the constant of PUCT", 0, 1e6)
+    noise: float = setting(
+        0.25,
+        'of "puct": the part of the priors at the root that is Dirichlet noise, with alpha 10 / legal actions',
+        0,
+        1,
+    )
+    temperature_plies: int | None = setting(
+        None,
+        "the moves at the beginning of a game that are drawn from the policy to be learned; after them the "
+        'best one is played; None for 0 with "gumbel", whose samples differ anyway, and 10 with "puct"',
+        0,
+    )
+    openings: int = setting(6, "the most random moves at the beginning of a game", 0, 1 << 16)
+    tactics: bool = setting(True, "True if wins and blocks at once are played without a search")
+    full: float = setting(
+        1.0,
+        "the chance of a move to have a full search; the others have `quick` simulations, and the policy does "
+        "not learn from them (playout-cap randomisation)",
+        0,
+        1,
+    )
+    quick: int = setting(8, "the simulations of a quick search", 1, MOST)
+    mix: float = setting(
+        0.5, "the part of the value's target that is the value by the search; the rest is the game's result", 0, 1
+    )
+    boards: int = setting(256, "the games of an iteration", 1, 1 << 16)
+    window: int = setting(20, "the number of iterations whose positions are learned from", 1, 1 << 16)
+    passes: float = setting(2.0, "how often a position is learned from, on average", 0, 100)
+    step: float | None = setting(
+        None,
+        'the step size of the network at the beginning of the run; None for 0.1 of "tuples" (the part of an '
+        'error that is removed) and 0.002 of "residual" (Adam)',
+        1e-9,
+        2,
+    )
+    final_step: float = setting(
+        0.3, "the part of it that is left at the end of the run; the step falls geometrically", 1e-6, 1
+    )
+    play_simulations: int = setting(
+        32, "of each search when it plays; 0 plays the action of the highest probability", 0, MOST
+    )
+    workers: Workers = setting(
+        1,
+        "the number of threads that play the games with the newest network while another one learns; or a "
+        "`tictac_env.jobs.Cluster`, to whose machines the network is sent; with 1 it plays and learns in "
+        "turn, and the same seed gives the same network, to the bit",
+        1,
+        recorded=False,
+    )
 
 
 class AlphaZero(Predicts, GamesLearner):
@@ -66,38 +155,7 @@ class AlphaZero(Predicts, GamesLearner):
 
     Args:
         game: the game's name, or its rules.
-        network: "tuples", for games of the `KInARow` family, or "residual", for any; None for "tuples" if the game is
-            of this family, else "residual".
-        tuples: of "tuples": their number, at most. The seed draws them as random walks; small boards have fewer.
-        length: of "tuples": the cells of each, from 1 to 12; a board of fewer cells has tuples of all its cells.
-        blocks: of "residual": the number of residual blocks.
-        channels: of "residual": of its convolutions.
-        symmetric: True if the network learns a position's images under the board's symmetries with it.
-        simulations: of each search in training.
-        root: the choice of the first action, "gumbel" or "puct".
-        considered: of "gumbel": the actions that sequential halving begins with, at most.
-        scale: of "gumbel": the weight of values against logits.
-        exploration: the constant of PUCT.
-        noise: of "puct": the part of the priors at the root that is Dirichlet noise, with alpha 10 / legal actions.
-        temperature_plies: the moves at the beginning of a game that are drawn from the policy to be learned; after them
-            the best one is played. None for 0 with "gumbel", whose samples differ anyway, and 10 with "puct".
-        openings: the most random moves at the beginning of a game.
-        tactics: True if wins and blocks at once are played without a search.
-        full: the chance of a move to have a full search. The others have `quick` simulations, and the policy does not
-            learn from them (playout-cap randomisation).
-        quick: the simulations of a quick search.
-        mix: the part of the value's target that is the value by the search; the rest is the game's result.
-        boards: the games of an iteration.
-        window: the number of iterations whose positions are learned from.
-        passes: how often a position is learned from, on average.
-        step: the step size of the network at the beginning of the run; None for 0.1 of "tuples" (the part of an error
-            that is removed) and 0.002 of "residual" (Adam's).
-        final_step: the part of it that is left at the end of the run; the step falls geometrically.
-        play_simulations: of each search when it plays; 0 plays the action of the highest probability.
-        seed: of the network and the games; None for fresh entropy.
-        workers: the number of threads that play the games with the newest network while another one learns; or a
-            `tictac_env.jobs.Cluster`, to whose machines the network is sent. With 1 it plays and learns in turn, and
-            the same seed gives the same network, to the bit.
+        {settings}
 
     Attributes:
         num_games: the games it has learned from.
@@ -124,100 +182,52 @@ class AlphaZero(Predicts, GamesLearner):
         True
     """
 
-    RUN: ClassVar[int] = 100_000
-    TUNED: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        "TicTacToe-v0": {"tuples": 12, "length": 6, "simulations": 16, "boards": 128, "total_games": 20_000}
-    }
+    SETTINGS = AlphaZeroSettings
+    settings: AlphaZeroSettings
     priors = True
     compiled: Callable[[Game], Leaves]
     """With tuples, what the compiled search of `MCTS` asks; a residual network has no such attribute."""
 
-    def __init__(
-        self,
-        game: str | Game = "ConnectFour-v0",
-        network: str | None = None,
-        tuples: int = 70,
-        length: int = 7,
-        blocks: int = 2,
-        channels: int = 32,
-        symmetric: bool = True,
-        simulations: int = 32,
-        root: str = "gumbel",
-        considered: int = 16,
-        scale: float = 0.5,
-        exploration: float = 1.25,
-        noise: float = 0.25,
-        temperature_plies: int | None = None,
-        openings: int = 6,
-        tactics: bool = True,
-        full: float = 1.0,
-        quick: int = 8,
-        mix: float = 0.5,
-        boards: int = 256,
-        window: int = 20,
-        passes: float = 2.0,
-        step: float | None = None,
-        final_step: float = 0.3,
-        play_simulations: int = 32,
-        seed: int | None = None,
-        workers: Workers = 1,
-    ) -> None:
+    @takes(AlphaZeroSettings)
+    def __init__(self, game: str | Game, settings: AlphaZeroSettings) -> None:
+        super().__init__(settings)
         self.game = get_game(game)
-        usual = "tuples" if type(self.game) is KInARow else "residual"
-        self.network = usual if network is None else one_of("network", network, NETWORKS)
-        self.tuples = positive("tuples", tuples, 10_000)
-        self.length = positive("length", length, MAX_LENGTH)
-        self.blocks, self.channels = positive("blocks", blocks, 64), positive("channels", channels, 1024)
-        self.symmetric = flag("symmetric", symmetric)
-        self.simulations = positive("simulations", simulations, MOST)
-        self.root = one_of("root", root, ROOTS)
-        self.considered = positive("considered", considered, MOST)
-        self.scale, self.exploration = number("scale", scale, 0, 100), number("exploration", exploration, 0, 1e6)
-        self.noise = number("noise", noise, 0, 1)
-        self.temperature_plies = None if temperature_plies is None else whole("temperature_plies", temperature_plies)
-        self.openings = whole("openings", openings, 1 << 16)
-        self.tactics = flag("tactics", tactics)
-        self.full, self.quick = number("full", full, 0, 1), positive("quick", quick, MOST)
-        self.mix = number("mix", mix, 0, 1)
-        self.boards, self.window = positive("boards", boards, 1 << 16), positive("window", window, 1 << 16)
-        self.passes = number("passes", passes, 0, 100)
-        self.step = None if step is None else number("step", step, 1e-9, 2)
-        self.final_step = number("final_step", final_step, 1e-6, 1)
-        self.play_simulations = whole("play_simulations", play_simulations, MOST)
-        self.seed = None if seed is None else whole("seed", seed)
-        self.workers = positive("workers", workers) if isinstance(workers, int) else workers
-        self.name, self.budget = "AlphaZero", self._told()
+        self.play_simulations = settings.play_simulations
+        self.budget = self._search_budget()
         self.num_plies = self.iterations = 0
-        self._rng = np.random.default_rng(self.seed)
+        self._rng = np.random.default_rng(settings.seed)
         drawn = int(self._rng.integers(1 << 31))
+        usual = "tuples" if type(self.game) is KInARow else "residual"
+        self._kind_of_network = settings.network or usual
         self.network_: PolicyValueTuples | ResidualNetwork
-        if self.network == "tuples":
-            self._set_tuples(random_walks(family_game(self.game), tuples, length, drawn))
+        if self._kind_of_network == "tuples":
+            self._set_tuples(random_walks(family_game(self.game), settings.tuples, settings.length, drawn))
         else:
             random = np.random.default_rng(drawn)
-            self.network_ = ResidualNetwork(self.game, blocks, channels, self._first_step, symmetric, random)
+            sizes = settings.blocks, settings.channels
+            self.network_ = ResidualNetwork(self.game, *sizes, self._first_step, settings.symmetric, random)
         self._window: list[Samples] = []
-        self._games: Generator[tuple[int, Samples]]
+        self._samples: Generator[tuple[int, Samples]]
 
     @property
     def _first_step(self) -> float:
-        return STEPS[self.network] if self.step is None else self.step
+        return STEPS[self._kind_of_network] if self.settings.step is None else self.settings.step
 
     def _set_tuples(self, tuples: Sequence[Sequence[int]]) -> None:
         """Sets an untrained network of these tuples."""
-        network = PolicyValueTuples(self.game, tuples, self._first_step, self.symmetric, self.tactics)
+        network = PolicyValueTuples(self.game, tuples, self._first_step, self.settings.symmetric, self.settings.tactics)
         self.network_, self.compiled = network, network.compiled
 
     def playing_with(self, simulations: int) -> Self:
         """The same agent, with the same network, that plays with another number of simulations a move."""
         other = copy.copy(self)
         other.play_simulations = whole("simulations", simulations, MOST)
-        other.budget = other._told()
+        other.budget = other._search_budget()
         return other
 
-    def _told(self) -> str:
+    def _search_budget(self) -> str:
         search = f"{self.play_simulations} simulations a move" if self.play_simulations else "no search"
-        return f"{search}; one-move rule" if self.tactics and self.game.knows_wins else search
+        return f"{search}; one-move rule" if self.settings.tactics and self.game.knows_wins else search
 
     @property
     def batched(self) -> bool:
@@ -225,7 +235,7 @@ class AlphaZero(Predicts, GamesLearner):
 
     def evaluate(self, batch: PositionBatch) -> Evaluation:
         """The values and priors of B unfinished positions: see `tictac_agents.mcts.evaluators.Evaluator`."""
-        return evaluation(self.network_, batch, self.tactics)
+        return evaluation(self.network_, batch, self.settings.tactics)
 
     def act(self, position: Position, seed: int) -> int:
         return int(self._chosen(PositionBatch.of([position]))[0][0])
@@ -255,50 +265,40 @@ class AlphaZero(Predicts, GamesLearner):
 
     def _search(self, simulations: int) -> SearchSettings:
         names = "root", "considered", "scale", "exploration", "noise", "tactics"
-        return SearchSettings(simulations, **{name: getattr(self, name) for name in names})
+        return SearchSettings(simulations, **{name: getattr(self.settings, name) for name in names})
 
-    @classmethod
-    def load(cls, path: str | os.PathLike[str], workers: Workers = 1) -> Self:
-        """The agent that was saved, to learn on with these workers; errors as of `GamesLearner.load`."""
-        return cls._load(path, workers=workers)
-
-    def resume(self, callback: Callable[[Self], Any] | None = None, progress_bar: bool = True, **keywords: Any) -> Self:
-        """Continues a run: see `GamesLearner.resume`. The result is that of an unbroken run with one worker."""
-        with joined(self.workers):
-            return super().resume(callback, progress_bar, **keywords)
-
-    def _begin(self, games: int) -> None:
-        self._games = self._played()
-
-    def _end(self) -> None:
-        self._games.close()
+    @contextmanager
+    def _prepared(self) -> Generator[None]:
+        with joined(self.settings.workers), closing(self._played()) as self._samples:
+            yield
 
     def _played(self) -> Generator[tuple[int, Samples]]:
         """Games by the newest network: their number, and their samples."""
-        plies = 10 * (self.root == "puct") if self.temperature_plies is None else self.temperature_plies
-        how = self._search(self.simulations)
-        settings = PlaySettings(how, self.openings, plies, self.full, self.quick, self.mix)
+        own = self.settings
+        plies = 10 * (own.root == "puct") if own.temperature_plies is None else own.temperature_plies
+        search = self._search(own.simulations)
+        settings = PlaySettings(search, own.openings, plies, own.full, own.quick, own.mix)
         begun = self.num_games
 
         def jobs() -> Iterator[tuple[int, int]]:
             """Numbers of games, and seeds."""
             nonlocal begun
-            while games := min(self.boards, self._goal - begun):
+            while games := min(own.boards, self._goal - begun):
                 begun += games
                 yield games, int(self._rng.integers(1 << 62))
 
-        if isinstance(self.workers, Cluster):
+        if isinstance(own.workers, Cluster):
             work = functools.partial(played_elsewhere, self.game, self.network_, settings)
             sent = ((self.network_.arrays(), *job) for job in jobs())
-            yield from ((job[1], samples) for job, samples in map_jobs(work, sent, self.workers, batch=1))
+            yield from ((job[1], samples) for job, samples in map_jobs(work, sent, own.workers, batch=1))
             return
         play = functools.partial(sample_games, self.game, self.network_, settings)
-        if self.workers == 1:
+        if own.workers == 1:
             yield from ((games, play(games, seed)) for games, seed in jobs())
             return
         todo = jobs()
-        with ThreadPoolExecutor(self.workers) as pool:  # compiled code and PyTorch let go of the interpreter's lock
-            playing = {pool.submit(play, *job): job[0] for job in islice(todo, self.workers)}
+        with ThreadPoolExecutor(own.workers) as pool:  # compiled code and PyTorch release the interpreter's lock
+            playing = {pool.submit(play, *job): job[0] for job in islice(todo, own.workers)}
             while playing:
                 for done in wait(playing, return_when=FIRST_COMPLETED).done:
                     playing |= {pool.submit(play, *job): job[0] for job in islice(todo, 1)}
@@ -307,15 +307,16 @@ class AlphaZero(Predicts, GamesLearner):
     @in_one_line()
     def _learn_some(self, most: int) -> int:
         try:
-            games, fresh = next(self._games)
+            games, fresh = next(self._samples)
         except KeyboardInterrupt:  # a cluster has finished its games
             signal.raise_signal(signal.SIGINT)  # for the run, which ends after this
             return 0
         if not len(fresh.own):  # these few games all ended within their random openings
             return games
-        self._window = [*self._window, fresh][-self.window :]
-        known = Samples.joined(self._window)
-        chosen = known.rows(self._rng.integers(len(known.own), size=round(self.passes * len(fresh.own))))
+        self._window = [*self._window, fresh][-self.settings.window :]
+        remembered = Samples.joined(self._window)
+        count = round(self.settings.passes * len(fresh.own))
+        chosen = remembered.rows(self._rng.integers(len(remembered.own), size=count))
         batch = PositionBatch(self.game, chosen.own, chosen.opp)
         self.network_.learn(batch, chosen.policies, chosen.results, self._decay, self._rng)
         self.num_plies += len(fresh.own)
@@ -325,21 +326,20 @@ class AlphaZero(Predicts, GamesLearner):
     @property
     def _decay(self) -> float:
         part = (self.num_games - self._begun) / max(self._goal - self._begun, 1)
-        return float(self.final_step**part)
+        return float(self.settings.final_step**part)
 
     @property
     def step_now(self) -> float:
         """The step of the next iteration."""
         return self.network_.step * self._decay
 
-    def _state_in_words(self) -> str:
+    def _progress_text(self) -> str:
         return f"step {self.step_now:.3g}"
 
-    def _learned(self) -> tuple[dict[str, Any], Arrays]:
+    def _state(self) -> tuple[dict[str, Any], Arrays]:
         meta = {
             "iterations": self.iterations,
             "num_plies": self.num_plies,
-            "begun": self._begun,
             "random_state": self._rng.bit_generator.state,
             "sizes": [len(part.own) for part in self._window],
         }
@@ -349,14 +349,15 @@ class AlphaZero(Predicts, GamesLearner):
         return meta, self.network_.arrays() | {f"window_{name}": array for name, array in samples.items()}
 
     def _most_growth(self) -> int:
-        return self.window * self.boards * self.game.cells * (20 + 4 * self.game.num_actions)  # of the samples
+        return (
+            self.settings.window * self.settings.boards * self.game.cells * (20 + 4 * self.game.num_actions)
+        )  # of the samples
 
-    def _set_learned(self, meta: dict[str, Any], arrays: Arrays) -> None:
+    def _set_state(self, meta: dict[str, Any], arrays: Arrays) -> None:
         if isinstance(self.network_, PolicyValueTuples):
             self._set_tuples(meta["tuples"])
         self.network_.read(arrays)
         self.iterations, self.num_plies = whole("iterations", meta["iterations"]), whole("num_plies", meta["num_plies"])
-        self._begun = whole("begun", meta["begun"], self.num_games)
         self._rng.bit_generator.state = meta["random_state"]
         sizes = [positive("sizes", size) for size in meta["sizes"]]
         if sizes:

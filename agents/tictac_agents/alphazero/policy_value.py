@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tictac_agents.alphazero.forest import force_one, forced_choices
-from tictac_agents.checkpoint import Arrays, as_shaped
+from tictac_agents.base_learner import Arrays, as_shaped
 from tictac_agents.mcts.evaluators import Evaluation
 from tictac_agents.ntuple.network import checked_tuples, family_game
 from tictac_agents.ntuple.values import ONE, TWO, Int32s, Layout, layout_of, squash

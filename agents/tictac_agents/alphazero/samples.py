@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tictac_agents.alphazero.forest import Floats, Ints, SearchSettings, force, search_forest
-from tictac_agents.checkpoint import Arrays, as_numbers, as_shaped
+from tictac_agents.base_learner import Arrays, as_numbers, as_shaped
 from tictac_agents.mcts.evaluators import Evaluator
 from tictac_env.games import UNFINISHED, Game
 from tictac_env.position_batch import PositionBatch

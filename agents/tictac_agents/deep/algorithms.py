@@ -1,21 +1,29 @@
-"""The deep agents: Stable-Baselines3's DQN and sb3-contrib's MaskablePPO, with settings and files that hold no code."""
+"""The deep agents: Stable-Baselines3's DQN and sb3-contrib's MaskablePPO, with plans and files that hold no code."""
 
 from __future__ import annotations
 
 import io
 import json
 import os
+import zipfile
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from tictac_agents.deep.networks import AfterstateActorCritic, AfterstatePolicy, MaskedDQNPolicy, cell_bits
-from tictac_agents.deep.sb3_files import CLASSES, PICKLED, check_sizes, check_space, read_checkpoint, with_suffix
-from tictac_agents.deep.settings import UNKNOWN, DeepSettings, DQNSettings, MaskablePPOSettings, preset
-from tictac_agents.settings import Settings
+from tictac_agents.deep.sb3_files import (
+    CLASSES,
+    PLAN,
+    SavedModel,
+    check_sizes,
+    check_space,
+    read_checkpoint,
+    with_suffix,
+)
+from tictac_agents.deep.settings import DeepSettings, DQNSettings, MaskablePPOSettings
+from tictac_agents.plan import UNKNOWN, Plan, preset
 from tictac_env.arena.game_record import starting_positions
 from tictac_env.checks import flag, number, one_of, whole
 from tictac_env.envs.single import Arguments
@@ -36,12 +44,17 @@ with needing("Stable-Baselines3 is missing", "rl"):
     from stable_baselines3.common.utils import LinearSchedule
     from stable_baselines3.common.vec_env import unwrap_vec_normalize
 
-NOT_SETTINGS = ("seed", "device", "verbose", "tensorboard_log", "stats_window_size", "_init_setup_model")
+OF_A_PROCESS = ("device", "verbose", "tensorboard_log", "stats_window_size", "_init_setup_model")
+"""Keywords that say nothing about the model, and are not in its file."""
 
 
-class SettingsAndFiles:
-    """The settings of a model in JSON, in code and in its file, which is therefore safe to load. It comes before the
+class PlannedModel:
+    """A model with its plan, which is in its file as JSON, so that the file is safe to load. The class comes before the
     algorithm among the bases of a class.
+
+    Attributes:
+        plan: the boards and the settings it was made with; of boards that are not ours, and of settings that JSON
+            cannot hold, the defaults.
     """
 
     SETTINGS: ClassVar[type[DeepSettings]]
@@ -49,52 +62,56 @@ class SettingsAndFiles:
     num_timesteps: int
     gamma: float
     verbose: int
-    # These are in the file: the settings as JSON, the other keywords, and the names of those that JSON cannot hold.
-    _recorded_settings: dict[str, Any]
-    _recorded_keywords: dict[str, Any]
-    _unrecorded: list[str]
-
-    @property
-    def settings(self) -> DeepSettings:
-        """The settings it was made with. Those of boards that are not ours, and those that JSON cannot hold, have their
-        defaults.
-        """
-        return self.SETTINGS.from_dict(self._recorded_settings)
+    plan: Plan
+    _keywords: dict[str, Any]
+    """Keywords that are not settings."""
+    _left_out: list[str]
+    """The names of keywords that JSON cannot hold."""
 
     @classmethod
-    def from_settings(
-        cls, settings: DeepSettings, seed: int | None = None, device: str = "auto", **kwargs: Any
-    ) -> Self:
-        """A model with these settings, on the boards they describe, ready for `learn(settings.total_timesteps)`.
+    def _agent(cls) -> str:
+        """The name in `tictac_agents.AGENTS`, of subclasses too."""
+        return cls.SETTINGS.__name__.removesuffix("Settings")
+
+    @classmethod
+    def from_plan(cls, plan: Plan, seed: int | None = None, device: str = "auto", **kwargs: Any) -> Self:
+        """A model with the settings of a plan, on the boards of the plan, ready for `learn(plan.length)`.
 
         Args:
-            settings: a `SETTINGS` of this class.
-            seed: makes the run reproducible.
+            plan: a plan of this agent.
+            seed: makes the run reproducible; None for that of the plan.
             device: as in Stable-Baselines3.
             kwargs: other keywords of the algorithm, `tensorboard_log` and the like.
 
         Raises:
-            ValueError: the settings are another algorithm's, or one of them is out of its range.
+            ValueError: the plan is another agent's, or does not fit its game.
         """
-        if type(settings) is not cls.SETTINGS:
-            raise ValueError(f"{cls.__name__} takes {cls.SETTINGS.__name__}, not {shown(settings)}")
-        made: Any = cls
-        keywords = settings.keywords() | kwargs
-        model: Self = made(settings.policy, settings.boards(), seed=seed, device=device, **keywords)
-        model._recorded_settings = settings.to_dict()
+        if plan.agent != cls._agent():
+            raise ValueError(f"{cls.__name__} takes a plan of {cls._agent()}, not of {plan.agent}")
+        if seed is not None:
+            plan = plan.changed(seed=seed)
+        model = cls._built(plan, plan.boards(), device, kwargs)
+        model.plan = plan
+        return model
+
+    @classmethod
+    def _built(cls, plan: Plan, boards: Any, device: str, kwargs: Mapping[str, Any]) -> Self:
+        algorithm: Any = cls
+        keywords = {**plan.settings.keywords(), **kwargs}
+        model: Self = algorithm(keywords.pop("policy"), boards, device=device, **keywords)
         return model
 
     @classmethod
     def preset(cls, name: str, seed: int | None = None, device: str = "auto", **changes: Any) -> Self:
-        """A model with the settings of a preset, published or ours, with `changes`.
+        """A model with the plan of a preset, published or ours, with `changes`.
 
         Raises:
             ValueError: there is no such preset, or a changed setting is out of its range.
         """
-        return cls.from_settings(preset(cls.__name__, name).changed(**changes), seed, device)
+        return cls.from_plan(preset(cls._agent(), name).changed(**changes), seed, device)
 
-    def record_settings(self, env: Any, given: Mapping[str, Any]) -> Any:
-        """Records, for the file, the boards and the keywords that the model is made with.
+    def _record(self, env: Any, keywords: Mapping[str, Any]) -> Any:
+        """Records the plan of a model that is made with these keywords.
 
         Returns:
             The boards as Stable-Baselines3 wraps them; those made from an id alternate the learner's seat.
@@ -103,26 +120,25 @@ class SettingsAndFiles:
             ValueError: a setting is of a wrong type or out of its range, gamma has the wrong sign for the boards, or
                 these normalise observations.
         """
-        boards = self._boards(env, given.get("verbose", 0))
-        names = {one.name for one in fields(self.SETTINGS)}
-        settings: dict[str, Any] = {}
-        self._recorded_keywords, self._unrecorded = {}, []
-        for name, value in {**given, "policy_kwargs": given.get("policy_kwargs") or {}}.items():
-            if name in NOT_SETTINGS:
+        boards = self._boards(env, keywords.get("verbose", 0))
+        own: dict[str, Any] = {}
+        self._keywords, self._left_out = {}, []
+        for name, value in {**keywords, "policy_kwargs": keywords.get("policy_kwargs") or {}}.items():
+            if name in OF_A_PROCESS:
                 continue
             try:
-                kept = json.loads(json.dumps(value, default=np.generic.item))  # numbers of NumPy as plain ones
+                plain = json.loads(json.dumps(value, default=np.generic.item))  # numbers of NumPy as Python's
             except TypeError:
-                self._unrecorded.append(name)
+                self._left_out.append(name)
             else:
-                (settings if name in names else self._recorded_keywords)[name] = kept
-        self._recorded_settings = self.SETTINGS(**settings | describe_boards(boards)).to_dict()
+                (own if name in self.SETTINGS.allowed() else self._keywords)[name] = plain
+        self.plan = Plan.of(self._agent(), **own | describe_boards(boards))
         return boards
 
     @classmethod
     def _boards(cls, env: Any, verbose: int = 0) -> Any:
         if isinstance(env, str):
-            env = SB3VecEnv(env, play_as=Settings().seat)
+            env = SB3VecEnv(env, play_as="alternate")
         if env is None:
             return None
         wrap: Any = cls._wrap_env  # type: ignore[attr-defined]  # Stable-Baselines3's
@@ -136,20 +152,24 @@ class SettingsAndFiles:
         return boards
 
     def set_env(self, env: Any, force_reset: bool = True) -> None:
-        """Stable-Baselines3's; from then on the settings describe these boards.
+        """Stable-Baselines3's; from then on the plan has these boards.
 
         Raises:
             ValueError: they normalise observations; or gamma has the wrong sign for these boards: the agent played both
                 sides and would now have an opponent, or the other way round. `load` with `env` begins such a lesson.
         """
         boards = self._boards(env, self.verbose)
-        described = self._recorded_settings | describe_boards(boards)
-        self.SETTINGS.from_dict(described | {"gamma": self.gamma})
+        values = {**self.plan.to_dict(), **describe_boards(boards), "gamma": self.gamma}
+        plan = Plan.from_dict(values)
         super().set_env(boards, force_reset)  # type: ignore[misc]
-        self._recorded_settings = described
+        self.plan = plan.changed(gamma=self.plan.to_dict()["gamma"])
+
+    def _excluded_save_params(self) -> list[str]:
+        excluded: list[str] = super()._excluded_save_params()  # type: ignore[misc]
+        return [*excluded, "plan", "_keywords", "_left_out"]  # which are in a file of their own
 
     def save(self, path: Any, exclude: Iterable[str] | None = None, include: Iterable[str] | None = None) -> None:
-        """Writes Stable-Baselines3's own zip file atomically.
+        """Writes Stable-Baselines3's own zip file, atomically, with the plan in it as `plan.json`.
 
         Keywords that JSON cannot hold (functions, classes) are only named in the file; give them to `load` again.
 
@@ -158,26 +178,29 @@ class SettingsAndFiles:
             exclude: as in Stable-Baselines3.
             include: as in Stable-Baselines3.
         """
-        if not isinstance(path, (str, os.PathLike)):
-            super().save(path, exclude, include)  # type: ignore[misc]
-            return
         content = io.BytesIO()
         super().save(content, exclude, include)  # type: ignore[misc]
-        with writing(with_suffix(path)) as file:
-            file.write(content.getvalue())
+        record = {"plan": self.plan.to_dict(), "keywords": self._keywords, "left out": self._left_out}
+        with zipfile.ZipFile(content, "a") as archive:
+            archive.writestr(PLAN, json.dumps(record))
+        if isinstance(path, (str, os.PathLike)):
+            with writing(with_suffix(path)) as file:
+                file.write(content.getvalue())
+        else:
+            path.write(content.getvalue())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], env: Any = None, device: str = "auto", **kwargs: Any) -> Self:
         """The model that was saved, to be evaluated, or trained further with a fresh replay buffer.
 
-        Weights, the optimiser's state, the settings, the number of steps and DQN's exploration are restored;
+        Weights, the optimiser's state, the plan, the number of steps and DQN's exploration are restored, not the seed;
         `learn(..., reset_num_timesteps=False)` continues to count.
 
         Args:
             path: the file, which need not be trusted: no code in it is run.
-            env: the boards to learn on; without it those that the settings describe. If an opponent or starts cannot
-                be made from their names (a pool, a model, a function, positions of your own), there are no boards, and
-                the model plays but does not learn until it gets some. The sign of gamma follows from the boards.
+            env: the boards to learn on; without it those of the plan. If an opponent or starts cannot be made from
+                their names (a pool, a model, a function, positions of your own), there are no boards, and the model
+                plays but does not learn until it gets some. The sign of gamma follows from the boards.
             device: as in Stable-Baselines3.
             kwargs: settings and other keywords that replace those of the file, `seed` and the like; those of the
                 boards only without `env`.
@@ -188,57 +211,59 @@ class SettingsAndFiles:
                 on them through a wrapper and gets no `env`; a setting is out of its range; or a keyword that JSON could
                 not hold is missing.
         """
-        data, tensors = read_checkpoint(path)
-        described = data.get("_recorded_settings")
-        if not isinstance(described, dict) or PICKLED in described:
+        checkpoint = read_checkpoint(path)
+        if checkpoint.record is None:
             raise ValueError(
                 f"{os.fspath(path)} was not saved by tictac_agents' {cls.__name__}, and unpickling what it holds could "
                 "run any code; load_model reads the weights of Stable-Baselines3's models without that"
             )
         try:
-            if missing := sorted(set(data.get("_unrecorded", ())) - set(kwargs)):
-                raise ValueError(f"JSON cannot hold its {', '.join(missing)}; give them as when the model was made")
-            settings = cls.SETTINGS.from_dict(described)
-            check_sizes(settings.policy_kwargs, tensors)
-            policy = kwargs.pop("policy", settings.policy)
-            of_run = {name: kwargs.pop(name) for name in set(kwargs) & set(cls.SETTINGS.RUN_SETTINGS)}
-            boards, recorded = env, {"total_timesteps"}
-            if env is None:
-                settings = settings.changed(**of_run)
-                boards, recorded = _make_boards(settings), set(cls.SETTINGS.RUN_SETTINGS) - {"policy"}
-            else:
-                if clash := sorted(set(of_run) - recorded):
-                    raise ValueError(f"{', '.join(clash)} cannot be set together with env, whose boards have their own")
-                boards = cls._boards(env)
-                opponent = describe_boards(boards).get("opponent", settings.opponent)
-                settings = settings.changed(**of_run | {"opponent": opponent})
-            # Without boards it is made on others of the same shape, which it then loses.
-            standing_in = boards
-            if boards is None:
-                standing_in = settings.changed(opponent=settings.opponent and "random", start="empty").boards()
-            check_space(data, standing_in.observation_space)
-            others = {
-                name: value for name, value in data.get("_recorded_keywords", {}).items() if name not in NOT_SETTINGS
-            }
-            made: Any = cls
-            model: Any = made(policy, standing_in, device=device, **{**settings.keywords(), **others, **kwargs})
-            model._recorded_settings |= {name: value for name, value in settings.to_dict().items() if name in recorded}
-            if boards is None:
-                model.env = None
-            model.set_parameters(tensors, device=device)
-            model.num_timesteps = whole("num_timesteps", data["num_timesteps"])
-            if "exploration_rate" in vars(model):
-                model.exploration_rate = number("exploration_rate", data["exploration_rate"], 0, 1)
+            return cls._restored(checkpoint, env, device, kwargs)
         except (KeyError, TypeError, AttributeError, RuntimeError, ValueError, MemoryError) as error:
             raise ValueError(f"{os.fspath(path)} cannot be loaded as {cls.__name__}: {error}") from error
+
+    @classmethod
+    def _restored(cls, checkpoint: SavedModel, env: Any, device: str, kwargs: dict[str, Any]) -> Self:
+        record: Any = checkpoint.record
+        if missing := sorted(set(record["left out"]) - set(kwargs)):
+            raise ValueError(f"JSON cannot hold its {', '.join(missing)}; give them as when the model was made")
+        plan = Plan.from_dict(record["plan"])
+        if plan.agent != cls._agent():
+            raise ValueError(f"it is a model of {plan.agent}")
+        check_sizes(plan.settings.keywords()["policy_kwargs"], checkpoint.tensors)
+        # The keywords are changes of the plan, or other arguments of the constructor.
+        names = set(plan.to_dict()) - {"agent", *record["left out"]}
+        changes = {"seed": None} | {name: kwargs.pop(name) for name in names & set(kwargs)}
+        if env is None:
+            plan = plan.changed(**changes)
+            boards = _make_boards(plan)
+        else:
+            if clash := sorted(set(changes) - set(cls.SETTINGS.allowed()) - {"total"}):
+                raise ValueError(f"{', '.join(clash)} cannot be set together with env, whose boards have their own")
+            boards = cls._boards(env)
+            plan = plan.changed(**changes | {"opponent": describe_boards(boards).get("opponent", plan.opponent)})
+        # Without boards the model is built on others of the same shape, which it then loses.
+        built_on = boards
+        if boards is None:
+            built_on = plan.changed(opponent=plan.opponent and "random", start="empty").boards()
+        check_space(checkpoint.data, built_on.observation_space)
+        others = {name: value for name, value in record["keywords"].items() if name not in OF_A_PROCESS}
+        model: Any = cls._built(plan, built_on, device, {**others, **kwargs})
+        if env is None:
+            model.plan, model.env = plan, boards and model.env
+        else:
+            model.plan = model.plan.changed(total=plan.total)
+        model.set_parameters(checkpoint.tensors, device=device)
+        model.num_timesteps = whole("num_timesteps", checkpoint.data["num_timesteps"])
+        if "exploration_rate" in vars(model):
+            model.exploration_rate = number("exploration_rate", checkpoint.data["exploration_rate"], 0, 1)
         return cast(Self, model)
 
     def _setup_learn(self, *args: Any, **kwargs: Any) -> Any:
         if self.env is None:
-            opponent, start = self._recorded_settings["opponent"], self._recorded_settings["start"]
             raise ValueError(
-                f"the boards cannot be made from opponent={shown(opponent)} and start={shown(start)}: to learn, load "
-                "the model with env, or with other names"
+                f"the boards cannot be made from opponent={shown(self.plan.opponent)} and "
+                f"start={shown(self.plan.start)}: to learn, load the model with env, or with other names"
             )
         return super()._setup_learn(*args, **kwargs)  # type: ignore[misc]
 
@@ -258,14 +283,14 @@ def with_classes(policy_kwargs: Mapping[str, Any] | None) -> dict[str, Any]:
         ValueError: a name is unknown.
     """
     keywords = dict(policy_kwargs or {})
-    for name, known in CLASSES.items():
+    for name, classes in CLASSES.items():
         if isinstance(keywords.get(name), str):
-            keywords[name] = known[one_of(name, keywords[name], tuple(known))]
+            keywords[name] = classes[one_of(name, keywords[name], tuple(classes))]
     return keywords
 
 
 def describe_boards(env: Any) -> dict[str, Any]:
-    """The settings of the boards that a model is made for, as JSON; those of other boards are unknown."""
+    """The values of a plan that boards give; those of boards that are not ours are unknown."""
     try:
         arguments: Arguments = env.get_attr("arguments")[0]
     except AttributeError:
@@ -292,20 +317,20 @@ def _opponent_name(opponent: Policy, game: Game) -> str:
     return name if same else f"{name} ({type(opponent).__name__})"
 
 
-def _make_boards(settings: DeepSettings) -> Any:
-    """The boards that the settings describe; None if they name an opponent or starts that cannot be made.
+def _make_boards(plan: Plan) -> Any:
+    """The boards of a plan; None if it names an opponent or starts that cannot be made.
 
     Raises:
         ValueError: there is no such game.
     """
-    rules = settings.rules
+    rules = plan.rules
     try:
-        if settings.opponent is not None:
-            named_policy(settings.opponent, rules)  # a file from elsewhere must not name code to run
-        starting_positions(rules, settings.start)
+        if plan.opponent is not None:
+            named_policy(plan.opponent, rules)  # a file from elsewhere must not name code to run
+        starting_positions(rules, plan.start)
     except ValueError:
         return None
-    return settings.boards()
+    return plan.boards()
 
 
 class SymmetricReplayBuffer(ReplayBuffer):
@@ -344,7 +369,7 @@ class SymmetricReplayBuffer(ReplayBuffer):
         return ReplayBufferSamples(*map(self.to_torch, samples))
 
 
-class DQN(SettingsAndFiles, sb3.DQN):  # type: ignore[misc]  # its load is narrower
+class DQN(PlannedModel, sb3.DQN):  # type: ignore[misc]  # its load is narrower
     """Stable-Baselines3's DQN (Mnih et al., "Human-level control through deep reinforcement learning", 2015) that
     knows which actions are legal.
 
@@ -409,8 +434,8 @@ class DQN(SettingsAndFiles, sb3.DQN):  # type: ignore[misc]  # its load is narro
         self.target_epsilon = number("target_epsilon", target_epsilon, 0, 1)
         self.ema_decay = number("ema_decay", ema_decay, 0, 1)
         ours = {"double": double, "symmetry": symmetry, "target_epsilon": target_epsilon, "ema_decay": ema_decay}
-        env = self.record_settings(env, {"policy": policy, "learning_rate": learning_rate, **ours, **kwargs})
-        kwargs["gamma"] = self.settings.discount
+        env = self._record(env, {"policy": policy, "learning_rate": learning_rate, **ours, **kwargs})
+        kwargs["gamma"] = self.plan.discount
         for name, usual in (("n_steps", 1), ("optimize_memory_usage", False)):
             if symmetry and kwargs.get(name, usual) != usual:
                 raise ValueError(f"{name}={kwargs[name]} needs symmetry=False")
@@ -421,7 +446,7 @@ class DQN(SettingsAndFiles, sb3.DQN):  # type: ignore[misc]  # its load is narro
 
     def _setup_model(self) -> None:
         if self.symmetry and self.env is not None and self.replay_buffer_class is None:
-            if self._recorded_settings["game"] == UNKNOWN:
+            if self.plan.game == UNKNOWN:
                 raise ValueError("symmetry=True needs boards that say which game they are of")
             self.replay_buffer_class = SymmetricReplayBuffer
             self.replay_buffer_kwargs = {**self.replay_buffer_kwargs, "game": self.env.get_attr("game")[0]}
@@ -495,39 +520,51 @@ class DQN(SettingsAndFiles, sb3.DQN):  # type: ignore[misc]  # its load is narro
 
     def train(self, gradient_steps: int, batch_size: int = 100) -> None:
         """Stable-Baselines3's, with double targets, those of expected Sarsa, and an average of the weights."""
+        # Layers that behave differently in training are switched; the learning rate follows its schedule.
         self.policy.set_training_mode(True)
         self._update_learning_rate(self.policy.optimizer)
         weights: list[torch.Tensor] = list(self.q_net.parameters())
         averages: list[torch.Tensor] = list(self.policy.q_net_ema.parameters())
         losses = []
         for _ in range(gradient_steps):
+            # Steps from the replay buffer, with symmetry each under a random image of the board.
             batch = self.replay_buffer.sample(batch_size, env=self._vec_normalize_env)  # type: ignore[union-attr]
+            # A number, or for returns over several steps one for each of them.
             discounts = self.gamma if batch.discounts is None else batch.discounts
             with torch.no_grad():
+                # The values of the next positions by the target network; illegal actions have the value -inf.
                 next_values = self.q_net_target(batch.next_observations)
+                # Double Q-learning: the network that learns chooses the action, the target network judges it.
                 next_choices = self.q_net(batch.next_observations) if self.double else next_values
                 best = next_values.gather(1, next_choices.argmax(dim=1, keepdim=True))
                 if self.target_epsilon:
+                    # Expected Sarsa: some of the time the next action is a random legal one. A finished game may have
+                    # none: its value does not count, but must be finite.
                     legal = ~self.q_net.occupied(batch.next_observations)  # type: ignore[operator]
                     mean = (next_values * legal).sum(1, keepdim=True) / legal.sum(1, keepdim=True).clamp(min=1)
                     best = best + self.target_epsilon * (mean - best)
+                # One-step targets. In self-play gamma is negative: the next value is the other side's.
                 targets = batch.rewards + (1 - batch.dones) * discounts * best
+            # The values of the actions that were played, and the Huber loss, which is less sensitive to outliers.
             values = self.q_net.values_of(batch.observations, batch.actions.long())  # type: ignore[operator]
             loss = torch.nn.functional.smooth_l1_loss(values, targets)
             losses.append(loss.detach())
+            # A step of the optimiser, along a gradient of bounded length.
             self.policy.optimizer.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             torch.nn.utils.clip_grad_norm_(weights, self.max_grad_norm)
             self.policy.optimizer.step()
             if self.ema_decay:
+                # Greedy play uses the average of the weights, which follows them slowly.
                 with torch.no_grad():
                     torch._foreach_lerp_(averages, weights, 1 - self.ema_decay)
+        # Stable-Baselines3's own counter and log.
         self._n_updates += gradient_steps
         self.logger.record("train/n_updates", self._n_updates, exclude="tensorboard")
         self.logger.record("train/loss", float(torch.stack(losses).mean()))
 
 
-class MaskablePPO(SettingsAndFiles, sb3_contrib.MaskablePPO):  # type: ignore[misc]  # its load is narrower
+class MaskablePPO(PlannedModel, sb3_contrib.MaskablePPO):  # type: ignore[misc]  # its load is narrower
     """sb3-contrib's PPO (Schulman et al., "Proximal policy optimization algorithms", 2017) with action masks (Huang and
     Ontañón, "A closer look at invalid action masking in policy gradient algorithms", 2022).
 
@@ -566,7 +603,7 @@ class MaskablePPO(SettingsAndFiles, sb3_contrib.MaskablePPO):  # type: ignore[mi
         learning_rate: float | Sequence[float] | Schedule = MaskablePPOSettings.learning_rate,
         **kwargs: Any,
     ) -> None:
-        env = self.record_settings(env, {"policy": policy, "learning_rate": learning_rate, **kwargs})
-        kwargs["gamma"] = self.settings.discount
+        env = self._record(env, {"policy": policy, "learning_rate": learning_rate, **kwargs})
+        kwargs["gamma"] = self.plan.discount
         kwargs["policy_kwargs"] = with_classes(kwargs.get("policy_kwargs"))
         super().__init__(policy, env, as_schedule(learning_rate), **kwargs)

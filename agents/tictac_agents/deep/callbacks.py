@@ -7,21 +7,21 @@ import time
 from collections import deque
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tictac_env.arena import Verdict, verdict
+from tictac_agents.curves import CurveRow
+from tictac_agents.judge import Judge
 from tictac_env.checks import SEATS, flag, number, one_of, positive
 from tictac_env.lazy import needing
 from tictac_env.policies.adapters import ModelPolicy
 from tictac_env.policies.pool import OpponentPool
 from tictac_env.policies.snapshot import Snapshot
-from tictac_env.position import IllegalMove
 from tictac_env.progress import run_bar
+from tictac_env.solver.enumerate import SMALL_CELLS
 from tictac_env.wrappers.sb3_vec_env import unwrapped_boards
 
 with needing("Stable-Baselines3 is missing", "rl"):
@@ -30,34 +30,6 @@ with needing("Stable-Baselines3 is missing", "rl"):
 SAMPLING = ("uniform", "latest", "prioritised")
 LAST_GAMES = 1_000
 """The games, at most, whose share of wins the progress bar shows."""
-
-
-@dataclass(frozen=True)
-class Judgement:
-    """One exact verdict in the course of a run.
-
-    Attributes:
-        num_timesteps: environment steps so far.
-        cpu_seconds: CPU time of the process since training began, without that of the verdicts.
-        verdict: None if the model chose an illegal action in a position that it can meet.
-    """
-
-    num_timesteps: int
-    cpu_seconds: float
-    verdict: Verdict | None
-
-    @property
-    def proven(self) -> bool:
-        """True if nothing beats the model from either seat."""
-        return self.verdict is not None and self.verdict.unbeatable
-
-    @property
-    def rank(self) -> tuple[float, float]:
-        """A key by which better models are larger: less exploitable first, then more wins against random play."""
-        if self.verdict is None:
-            return -float("inf"), 0.0
-        won = self.verdict.as_first.against_random.wins + self.verdict.as_second.against_random.wins
-        return -self.verdict.exploitability, won
 
 
 class ExactEvalCallback(BaseCallback):
@@ -76,7 +48,7 @@ class ExactEvalCallback(BaseCallback):
         verbose: as in Stable-Baselines3.
 
     Attributes:
-        judgements: all verdicts so far.
+        rows: a `tictac_agents.curves.CurveRow` for each verdict so far.
         best: the best of them, None before the first.
 
     Raises:
@@ -87,7 +59,7 @@ class ExactEvalCallback(BaseCallback):
         >>> from tictac_agents import DQN, ExactEvalCallback
         >>> exact = ExactEvalCallback(eval_freq=100)
         >>> _ = DQN("MlpPolicy", "TicTacToe-v0", buffer_size=1_000, seed=0, device="cpu").learn(200, exact)
-        >>> [judgement.num_timesteps for judgement in exact.judgements], exact.best.proven
+        >>> [row.timesteps for row in exact.rows], exact.best.judgement.unbeatable
         ([100, 200], False)
     """
 
@@ -104,14 +76,17 @@ class ExactEvalCallback(BaseCallback):
         self.best_model_save_path = best_model_save_path
         self.stop_when_proven = flag("stop_when_proven", stop_when_proven)
         self.seed = seed
-        self.judgements: list[Judgement] = []
-        self.best: Judgement | None = None
+        self.rows: list[CurveRow] = []
+        self.best: CurveRow | None = None
 
     def _on_training_start(self) -> None:
         try:
-            self._game = self.training_env.get_attr("game")[0]
+            game = self.training_env.get_attr("game")[0]
         except AttributeError as error:
             raise ValueError(f"the boards do not say which game they are of: {error}") from None
+        self._judge = Judge(game)
+        if not self._judge.is_exact:
+            raise ValueError(f"exact verdicts need a game of at most {SMALL_CELLS} cells, not {game!r}")
         self._judged_at = self.num_timesteps
         self._began = time.process_time()
 
@@ -119,39 +94,36 @@ class ExactEvalCallback(BaseCallback):
         if self.num_timesteps - self._judged_at < self.eval_freq:
             return True
         self._judged_at, now = self.num_timesteps, time.process_time()
-        try:
-            found = verdict(ModelPolicy(self.model, masked=False), self._game, self.seed)
-        except IllegalMove as error:
-            found = None
-            if self.verbose:
-                print(error)
-        judgement = Judgement(self.num_timesteps, now - self._began, found)
+        judgement = self._judge(ModelPolicy(self.model, masked=False), self.seed)
+        row = CurveRow(None, self.num_timesteps, now - self._began, None, None, None, None, judgement)
         self._began += time.process_time() - now
-        self.judgements.append(judgement)
-        self._log(judgement)
-        if self.best is None or judgement.rank > self.best.rank:
-            self.best = judgement
+        self.rows.append(row)
+        self._log(row)
+        if self.best is None or judgement.rank > self.best.judgement.rank:
+            self.best = row
             if self.best_model_save_path is not None:
                 path = Path(self.best_model_save_path)
                 self.model.save(path if path.suffix == ".zip" else path / "best_model.zip")
-        return not (self.stop_when_proven and judgement.proven)
+        return not (self.stop_when_proven and judgement.unbeatable)
 
     def _on_training_end(self) -> None:
         if "eval/proven" in self.logger.name_to_value:  # the last verdict, which nothing has written yet
             self.logger.dump(self.num_timesteps)
 
-    def _log(self, judgement: Judgement) -> None:
-        found = judgement.verdict
-        self.logger.record("eval/illegal", float(found is None))
-        self.logger.record("eval/proven", float(judgement.proven))
-        if found is None:
+    def _log(self, row: CurveRow) -> None:
+        judgement = row.judgement
+        self.logger.record("eval/illegal", float(judgement.illegal is not None))
+        self.logger.record("eval/proven", float(bool(judgement.unbeatable)))
+        if self.verbose and judgement.illegal is not None:
+            print(judgement.illegal)
+        if judgement.verdict is None:
             return
-        self.logger.record("eval/exploitability", found.exploitability)
-        for name, seat in zip(SEATS, (found.as_first, found.as_second), strict=True):
-            self.logger.record(f"eval/win_rate_random_{name}", seat.against_random.wins)
-            self.logger.record(f"eval/win_rate_best_{name}", seat.against_best.wins)
+        self.logger.record("eval/exploitability", judgement.exploitability)
+        for opponent, results in (("random", judgement.against_random), ("best", judgement.against_perfect)):
+            for seat, shares in zip(SEATS, results or (), strict=True):
+                self.logger.record(f"eval/win_rate_{opponent}_{seat}", shares.wins)
         if self.verbose:
-            print(f"{judgement.num_timesteps:,} steps, {judgement.cpu_seconds:.0f} CPU-s\n{found}")
+            print(f"{row.timesteps:,} steps, {row.seconds:.0f} CPU-s\n{judgement.verdict}")
 
 
 class GamesCallback(BaseCallback):
@@ -412,11 +384,11 @@ class ProgressCallback(BaseCallback):
         self.close()
 
     def _state(self) -> tuple[int, int, str]:
-        said = []
+        parts = []
         if games := len(self._outcomes):
             who = "X won" if self._self_play else "won"  # short, as all of it should fit into 80 columns
-            said.append(f"{who} {100 * self._outcomes.count(1) / games:.0f} %")
-        if self._exact is not None and self._exact.judgements:
-            last = self._exact.judgements[-1].verdict
-            said.append("plays illegal moves" if last is None else f"exploitability {last.exploitability:.3f}")
-        return self.model.num_timesteps - self._begin, self._plies, ", ".join(said)
+            parts.append(f"{who} {100 * self._outcomes.count(1) / games:.0f} %")
+        if self._exact is not None and self._exact.rows:
+            value = self._exact.rows[-1].judgement.exploitability
+            parts.append("plays illegal moves" if value is None else f"exploitability {value:.3f}")
+        return self.model.num_timesteps - self._begin, self._plies, ", ".join(parts)

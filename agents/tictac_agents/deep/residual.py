@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tictac_agents.checkpoint import Arrays, as_numbers
+from tictac_agents.base_learner import Arrays, as_numbers
 from tictac_agents.mcts.evaluators import Evaluation
 from tictac_env.games import Game
 from tictac_env.lazy import needing

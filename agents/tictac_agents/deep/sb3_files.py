@@ -17,7 +17,7 @@ import re
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -50,7 +50,25 @@ packing weights again makes them little shorter."""
 MAX_SIZE = 1 << 16
 """The most numbers in an observation; a damaged file may say anything."""
 
+PLAN = "plan.json"
+"""The file in the zip that a model of this package adds."""
+
 Tensors = dict[str, Any]
+
+
+class SavedModel(NamedTuple):
+    """The content of a zip file that Stable-Baselines3 or this package saved."""
+
+    data: dict[str, Any]
+    """Stable-Baselines3's JSON, its pickles untouched."""
+    tensors: Tensors
+    record: dict[str, Any] | None
+    """The JSON of this package: the plan and the other keywords; None if Stable-Baselines3 saved the file."""
+
+    @property
+    def agent(self) -> str | None:
+        """The name of the agent of this package that saved it; None if it was Stable-Baselines3."""
+        return None if self.record is None else str(self.record["plan"]["agent"])
 
 
 def load_model(
@@ -94,11 +112,12 @@ def load_model(
         "sb3_contrib.ars.policies": sb3_contrib.ARS,
     }
     rules = get_game(game)
-    data, tensors = read_checkpoint(path)
+    saved = read_checkpoint(path)
+    data, tensors = saved.data, saved.tensors
     try:
         label = data["policy_class"]["__module__"]
-        if label.startswith("tictac_agents."):
-            raise ValueError(f"it is a model of tictac_agents.{trained_by(data)}: use {trained_by(data)}.load")
+        if saved.agent is not None:
+            raise ValueError(f"it is a model of tictac_agents.{saved.agent}: use {saved.agent}.load")
         if label not in algorithms:
             raise ValueError(f"its policy is of {label!r}; known are {', '.join(algorithms)}")
         if policy_kwargs is None:
@@ -116,14 +135,6 @@ def load_model(
     except (KeyError, TypeError, AttributeError, RuntimeError, ValueError, MemoryError) as error:
         raise ValueError(f"{os.fspath(path)} cannot be loaded as a Stable-Baselines3 model: {error}") from error
     return model
-
-
-def trained_by(data: Mapping[str, Any]) -> str | None:
-    """The class of this package whose `save` wrote the JSON of a file; None if it was Stable-Baselines3's own."""
-    settings = data.get("_recorded_settings")
-    if not isinstance(settings, dict) or PICKLED in settings:
-        return None
-    return "DQN" if "buffer_size" in settings else "MaskablePPO"
 
 
 def _readable(policy_kwargs: dict[str, Any]) -> dict[str, Any]:
@@ -145,8 +156,8 @@ def _readable(policy_kwargs: dict[str, Any]) -> dict[str, Any]:
     return readable
 
 
-def read_checkpoint(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Tensors]:
-    """The JSON of a Stable-Baselines3 zip, its pickles untouched, and its tensors.
+def read_checkpoint(path: str | os.PathLike[str]) -> SavedModel:
+    """The content of a zip file of Stable-Baselines3 or of this package.
 
     Raises:
         FileNotFoundError: there is no such file.
@@ -160,6 +171,9 @@ def read_checkpoint(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Tenso
             data = json_in(archive, "data")
             if not isinstance(data, dict):
                 raise ValueError("its data is not an object")
+            record = json_in(archive, PLAN) if PLAN in archive.namelist() else None
+            if record is not None:
+                _ = [record["plan"]["agent"], record["keywords"], record["left out"]]
             tensors = {
                 Path(name).stem: read_tensors(io.BytesIO(archive.read(name)))
                 for name in archive.namelist()
@@ -171,7 +185,7 @@ def read_checkpoint(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Tenso
         raise
     except Exception as error:  # anything that a damaged archive provokes in zlib, zipfile, json or torch
         raise ValueError(f"{target} cannot be read as a checkpoint of JSON and tensors: {error}") from error
-    return data, tensors
+    return SavedModel(data, tensors, record)
 
 
 def _all_finite(value: Any) -> bool:

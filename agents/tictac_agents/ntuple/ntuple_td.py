@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from tictac_agents.checkpoint import Arrays, GamesLearner, as_shaped
+from tictac_agents.base_learner import Arrays, as_shaped
+from tictac_agents.games_learner import GamesLearner
 from tictac_agents.ntuple.network import MAX_LENGTH, NTupleNetwork, family_game
 from tictac_agents.ntuple.self_play import (
     Coherence,
@@ -19,7 +22,8 @@ from tictac_agents.ntuple.self_play import (
     new_batch,
 )
 from tictac_agents.ntuple.values import Ints, Tables, new_tables, random_walks
-from tictac_env.checks import flag, number, positive, whole
+from tictac_agents.settings import Settings, setting, takes
+from tictac_env.checks import number, whole
 from tictac_env.compiled import in_one_line
 from tictac_env.games import Game
 from tictac_env.games.k_in_a_row import KInARow
@@ -37,6 +41,89 @@ LONGEST = 8_192
 """Games per compiled chunk; small enough to react to Ctrl-C."""
 COMPARED = 256
 """The most games by which one thread and several are compared."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NTupleTDSettings(Settings):
+    """The settings of `NTupleTD`."""
+
+    GAME = "ConnectFour-v0"
+    TOTAL = 1_000_000
+    TUNED: ClassVar = {"TicTacToe-v0": {"tuples": 12, "length": 6, "total": 20_000}}
+    tuples: int = setting(
+        70,
+        "the number of tuples, at most; the seed draws them as random walks, and no two of them are images of each "
+        "other, so small boards have fewer",
+        1,
+        10_000,
+    )
+    length: int = setting(
+        8,
+        "the number of cells in a tuple; a board of fewer cells has tuples of all its cells; each tuple has "
+        "2 * 4**length weights of 4 bytes",
+        1,
+        MAX_LENGTH,
+    )
+    step: float = setting(0.25, "the part of an error that an update removes at the beginning of the run", 1e-6, 2)
+    final_step: float = setting(
+        0.08, "the part that it removes at the end, at most `step`; the step falls geometrically between them", 1e-6, 2
+    )
+    trace: float = setting(0.7, "lambda", 0, 1)
+    discount: float = setting(
+        0.995,
+        "the discount; below 1, early wins and late losses are worth more, so the agent resists in lost positions, too",
+        1e-6,
+        1,
+    )
+    epsilon: float = setting(0.04, "the chance of an exploring move", 0, 1)
+    erring: float = setting(
+        0.0,
+        "the part of the games in which one side errs: it explores with the chance 0.3, so that the other side learns "
+        "to win when it can",
+        0,
+        1,
+    )
+    erring_seat: int | None = setting(
+        None,
+        "the side that errs; None draws it in each game; if the side is given, positions before an error learn from "
+        "the results after it, and the other side learns to lead it into errors; if it is drawn, they do not: errors "
+        "only show more positions",
+        0,
+        1,
+    )
+    margin: float = setting(
+        0.05,
+        "the difference of values up to which a move is played as often as the best one; a lost side has many such "
+        "moves, so the other side learns to win against all of them",
+        0,
+        2,
+    )
+    logistic: bool = setting(
+        True, "True for the error of the value, the gradient of the cross-entropy; False for that of its square"
+    )
+    rule: bool = setting(True, "True if the one-move rule holds in self-play")
+    symmetric: bool = setting(
+        True, "True if the images of a tuple under the board's symmetries share its weights; otherwise it has none"
+    )
+    coherence: bool = setting(
+        False,
+        "True to multiply each weight's step by its temporal coherence: how far its updates so far have one sign; this "
+        "needs 16 bytes more a weight",
+    )
+    averaging: float = setting(
+        0.4, "the last part of the run whose weights are averaged; the agent plays with the average", 0, 1
+    )
+    threads: int = setting(
+        1,
+        "the number of threads that learn; their times are compared now and then, and one thread learns while it is "
+        "faster, as on busy cores",
+        1,
+        256,
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        number("final_step", self.final_step, 1e-6, self.step)
 
 
 class NTupleTD(GamesLearner):
@@ -69,32 +156,7 @@ class NTupleTD(GamesLearner):
 
     Args:
         game: a game of the `KInARow` family: its name, or its rules.
-        tuples: the number of tuples, at most. The seed draws them as random walks; no two of them are images of each
-            other, so small boards have fewer.
-        length: the number of cells in a tuple, from 1 to 12; a board of fewer cells has tuples of all its cells. Each
-            tuple has 2 * 4**length weights of 4 bytes.
-        step: the part of an error that an update removes at the beginning of the run, in (0, 2].
-        final_step: the part that it removes at the end; the step falls geometrically between them.
-        trace: lambda, in [0, 1].
-        discount: the discount, in (0, 1]. Below 1, early wins and late losses are worth more, so the agent resists in
-            lost positions, too.
-        epsilon: the chance of an exploring move, in [0, 1].
-        erring: the part of the games in which one side errs, in [0, 1]: it explores with the chance 0.3. So the other
-            side learns to win when it can.
-        erring_seat: the side that errs, 0 or 1; None draws it in each game. If the side is given, positions before an
-            error learn from the results after it: the other side learns to lead it into errors. If it is drawn, they
-            do not: errors only show more positions.
-        margin: the difference of values up to which a move is played as often as the best one, in [0, 2]. A lost side
-            has many such moves, so the other side learns to win against all of them.
-        logistic: True for the error of the value, the gradient of the cross-entropy; False for that of its square.
-        rule: True if the one-move rule holds in self-play.
-        symmetric: True if the images of a tuple under the board's symmetries share its weights; otherwise it has none.
-        coherence: True to multiply each weight's step by its temporal coherence: how far its updates so far have one
-            sign. This needs 16 bytes more a weight.
-        averaging: the last part of the run whose weights are averaged, in [0, 1]; the agent plays with the average.
-        threads: the number of threads that learn. Their times are compared now and then, and one thread learns while
-            it is faster, as on busy cores.
-        seed: of the tuples and of self-play; None for fresh entropy.
+        {settings}
 
     Attributes:
         num_games: the games it has learned from.
@@ -119,73 +181,37 @@ class NTupleTD(GamesLearner):
         True
     """
 
+    SETTINGS = NTupleTDSettings
+    MOST: ClassVar[int] = 1 << 40
+    settings: NTupleTDSettings
     game: KInARow
-    MAX_GAMES: ClassVar[int] = 1 << 40
-    RUN: ClassVar[int] = 1_000_000
-    TUNED: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        "TicTacToe-v0": {"tuples": 12, "length": 6, "total_games": 20_000}
-    }
+    budget = "no search; one-move rule"
 
-    def __init__(
-        self,
-        game: str | Game = "ConnectFour-v0",
-        tuples: int = 70,
-        length: int = 8,
-        step: float = 0.25,
-        final_step: float = 0.08,
-        trace: float = 0.7,
-        discount: float = 0.995,
-        epsilon: float = 0.04,
-        erring: float = 0.0,
-        erring_seat: int | None = None,
-        margin: float = 0.05,
-        logistic: bool = True,
-        rule: bool = True,
-        symmetric: bool = True,
-        coherence: bool = False,
-        averaging: float = 0.4,
-        threads: int = 1,
-        seed: int | None = None,
-    ) -> None:
+    @takes(NTupleTDSettings)
+    def __init__(self, game: str | Game, settings: NTupleTDSettings) -> None:
+        super().__init__(settings)
         self.game = family_game(game)
-        self.tuples = positive("tuples", tuples, 10_000)
-        self.length = positive("length", length, MAX_LENGTH)
-        self.step = number("step", step, 1e-6, 2)
-        self.final_step = number("final_step", final_step, 1e-6, self.step)
-        self.trace = number("trace", trace, 0, 1)
-        self.discount = number("discount", discount, 1e-6, 1)
-        self.epsilon = number("epsilon", epsilon, 0, 1)
-        self.erring = number("erring", erring, 0, 1)
-        self.erring_seat = None if erring_seat is None else whole("erring_seat", erring_seat, 1)
-        self.margin = number("margin", margin, 0, 2)
-        self.logistic = flag("logistic", logistic)
-        self.rule = flag("rule", rule)
-        self.symmetric = flag("symmetric", symmetric)
-        self.coherence = flag("coherence", coherence)
-        self.averaging = number("averaging", averaging, 0, 1)
-        self.threads = self._fastest = positive("threads", threads, 256)
+        self._fastest = settings.threads
         self._compares = 0.0
-        self.seed = None if seed is None else whole("seed", seed)
-        self.name, self.budget = "NTupleTD", "no search; one-move rule"
         self.num_plies = 0
-        self._state = new_state(self.seed)
-        walks = random_walks(self.game, self.tuples, self.length, self._state)
+        self._rng_state = new_state(settings.seed)
+        walks = random_walks(self.game, settings.tuples, settings.length, self._rng_state)
         size = len(walks) << 2 * len(walks[0]) + 1
         self._weights = np.zeros(size, np.int32)
-        self._coherence = Coherence(*(np.zeros(size if coherence else 0, np.int64) for _ in range(2)))
+        self._coherence = Coherence(*(np.zeros(size if settings.coherence else 0, np.int64) for _ in range(2)))
         self._sums: Ints = np.zeros(0, np.int64)
         self._averaged = 0
         self._average: NTupleNetwork | None = None
         self._start_games: tuple[str, ...] = ()
         self._starts: npt.NDArray[np.int8] = np.zeros((0, self.game.cells + 1), np.int8)
         self._start_chance = 0.0
-        self._learning = NTupleNetwork(self.game, walks, self._weights, symmetric)
+        self._learning = NTupleNetwork(self.game, walks, self._weights, settings.symmetric)
 
     @property
     def network(self) -> NTupleNetwork:
         """What has been learned, a copy: the averaged weights, if some were averaged."""
         weights = self._sums // self._averaged if self._averaged else self._weights
-        return NTupleNetwork(self.game, self._learning.tuples, weights.astype(np.int32), self.symmetric)
+        return NTupleNetwork(self.game, self._learning.tuples, weights.astype(np.int32), self.settings.symmetric)
 
     @property
     def learning(self) -> NTupleNetwork:
@@ -206,11 +232,11 @@ class NTupleTD(GamesLearner):
         """
         number("chance", chance, 0, 1)
         if chance and not games:
-            raise ValueError(f"no games are given, from which a share of {chance} is to go on")
+            raise ValueError(f"no games are given, from which a share of {chance} is to begin")
         starts = np.zeros((len(games), self.game.cells + 1), np.int8)
         for row, moves in zip(starts, games, strict=True):
             if Position.from_moves(self.game, moves).is_over:
-                raise ValueError(f"the game {moves!r} is over, and cannot go on")
+                raise ValueError(f"the game {moves!r} is over, and cannot begin another")
             own, opp = self.game.start()
             for ply, action in enumerate(parse_moves(self.game, moves)):
                 row[0], row[ply + 1] = ply + 1, self.game.stone(own, opp, action).bit_length() - 1
@@ -248,7 +274,8 @@ class NTupleTD(GamesLearner):
     def step_now(self) -> float:
         """The step of the next game, or of the last one of a run that is over."""
         part, parts = self._part
-        return float(self.step * (self.final_step / self.step) ** (part / max(parts - 1, 1)))
+        step = self.settings.step
+        return float(step * (self.settings.final_step / step) ** (part / max(parts - 1, 1)))
 
     @property
     def _part(self) -> tuple[int, int]:
@@ -257,33 +284,36 @@ class NTupleTD(GamesLearner):
         parts = min(PARTS, max(1, games // MAX_BATCH))
         return min(parts - 1, ((self.num_games - self._begun + 1) * parts - 1) // games), parts
 
-    def _begin(self, games: int) -> None:
-        if self.num_games == self._begun:
+    @contextmanager
+    def _prepared(self) -> Generator[None]:
+        if self.num_games == self._begun:  # a new run averages only its own weights
             self._sums, self._averaged, self._average = np.zeros(0, np.int64), 0, None
+        yield
 
     @in_one_line()
     def _learn_some(self, most: int) -> int:
+        own = self.settings
         (part, parts), games, begin = self._part, self._goal - self._begun, self.num_games
-        first, last = (self._begun + one * games // parts for one in (part, part + 1))
+        first, last = (self._begun + number * games // parts for number in (part, part + 1))
         end = min(last, begin + LONGEST - (begin - first) % LONGEST)
         size = min(MAX_BATCH, max(2, int(TOGETHER / self.step_now)))
         tables = new_tables(self._learning.layout, self._weights)
         teaching = Teaching(
-            epsilon=float(self.epsilon),  # an int would be compiled for anew
-            erring=float(self.erring),
-            erring_seat=-1 if self.erring_seat is None else self.erring_seat,
-            margin=float(self.margin),
-            trace=float(self.trace),
-            discount=float(self.discount),
-            rule=self.rule,
-            logistic=self.logistic,
+            epsilon=float(own.epsilon),  # an int would be compiled again
+            erring=float(own.erring),
+            erring_seat=-1 if own.erring_seat is None else own.erring_seat,
+            margin=float(own.margin),
+            trace=float(own.trace),
+            discount=float(own.discount),
+            rule=own.rule,
+            logistic=own.logistic,
             start_chance=float(self._start_chance),
             starts=self._starts,
         )
 
         def learn(threads: int, begin: int, end: int) -> float:
             batch = new_batch(self.game, self._learning.layout, len(self._learning.tuples), MAX_BATCH, threads)
-            arguments = self.game, tables, self._coherence, teaching, batch, size, self.step_now, self._state
+            arguments = self.game, tables, self._coherence, teaching, batch, size, self.step_now, self._rng_state
             began = time.monotonic()
             if threads == 1:
                 self.num_plies += learn_batches(*arguments, begin, end)
@@ -292,31 +322,30 @@ class NTupleTD(GamesLearner):
             return time.monotonic() - began
 
         at, half = begin, min(COMPARED, (end - begin) // 2) // size * size  # whole batches, as else they would change
-        if self.threads > 1 and half and time.monotonic() >= self._compares:
+        if own.threads > 1 and half and time.monotonic() >= self._compares:
             seconds = []
-            for threads in (self.threads, 1):
+            for threads in (own.threads, 1):
                 learn(threads, at, at)  # compiled now, if not yet
                 seconds.append(learn(threads, at, at + half))
                 at += half
-            self._fastest = self.threads if seconds[0] <= seconds[1] else 1
+            self._fastest = own.threads if seconds[0] <= seconds[1] else 1
             self._compares = time.monotonic() + max(5.0, 20 * sum(seconds))
         learn(self._fastest, at, end)
-        if end == last and part >= parts * (1 - self.averaging):
+        if end == last and part >= parts * (1 - own.averaging):
             if not self._averaged:
                 self._sums = np.zeros(self._weights.size, np.int64)
             self._sums += self._weights
             self._averaged, self._average = self._averaged + 1, None
         return end - begin
 
-    def _state_in_words(self) -> str:
+    def _progress_text(self) -> str:
         return f"step {self.step_now:.3f}"
 
-    def _learned(self) -> tuple[dict[str, Any], Arrays]:
+    def _state(self) -> tuple[dict[str, Any], Arrays]:
         meta = {
             "tuples": self._learning.tuples,
             "num_plies": self.num_plies,
-            "begun": self._begun,
-            "state": self._state,
+            "rng_state": self._rng_state,
             "averaged": self._averaged,
             "start_games": self._start_games,
             "start_chance": self._start_chance,
@@ -324,18 +353,17 @@ class NTupleTD(GamesLearner):
         arrays: Arrays = {"weights": self._weights, "sums": self._sums}
         return meta, arrays | self._coherence._asdict()
 
-    def _set_learned(self, meta: dict[str, Any], arrays: Arrays) -> None:
+    def _set_state(self, meta: dict[str, Any], arrays: Arrays) -> None:
         weights = as_shaped("weights", arrays["weights"], np.broadcast_to(np.int32(0), arrays["weights"].shape))
-        self._learning = NTupleNetwork(self.game, meta["tuples"], weights, self.symmetric)
+        self._learning = NTupleNetwork(self.game, meta["tuples"], weights, self.settings.symmetric)
         self._weights = self._learning.weights
         self.num_plies = whole("num_plies", meta["num_plies"])
-        self._begun = whole("begun", meta["begun"], self.num_games)
-        self._state = whole("state", meta["state"], STATES)
+        self._rng_state = whole("rng_state", meta["rng_state"], STATES)
         self._averaged = whole("averaged", meta["averaged"], PARTS)
         self.start_from(meta["start_games"], meta["start_chance"])
         sums = np.broadcast_to(np.int64(0), self._weights.shape)
         self._sums = as_shaped("sums", arrays["sums"], sums if self._averaged else sums[:0])
-        entries = sums if self.coherence else sums[:0]
-        self._coherence = Coherence(*(as_shaped(one, arrays[one], entries) for one in Coherence._fields))
+        entries = sums if self.settings.coherence else sums[:0]
+        self._coherence = Coherence(*(as_shaped(name, arrays[name], entries) for name in Coherence._fields))
         if (np.abs(self._coherence.net) > self._coherence.size).any():
             raise ValueError("net and size contradict each other")

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Sequence
-from typing import Any, ClassVar, NamedTuple, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from tictac_agents.checkpoint import Arrays, GamesLearner, as_numbers
-from tictac_env.checks import SEATS, flag, number, positive, schedule, whole
+from tictac_agents.base_learner import Arrays, as_numbers
+from tictac_agents.games_learner import GamesLearner
+from tictac_agents.settings import Schedule, Settings, setting, takes
+from tictac_env.checks import SEATS, whole
 from tictac_env.games import DRAWN, UNFINISHED, WON, Game, describe_game, get_game, shown
 from tictac_env.lazy import needing
 from tictac_env.policies import Policy, named_policy
@@ -21,16 +23,6 @@ from tictac_env.position_batch import PositionBatch
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]
-S4: dict[str, Any] = {
-    "all_actions": False,
-    "batch_games": 300,
-    "epochs": 5,
-    "minibatch": 256,
-    "learning_rate": 1e-3,
-    "target_step": 0.5,
-    "epsilon": (1.0, 0.5, 0.3, 0.2, 0.1),
-    "rewards": (1.0, 0.5, -1.0),
-}
 
 
 class Transitions(NamedTuple):
@@ -41,6 +33,47 @@ class Transitions(NamedTuple):
     ended: npt.NDArray[np.bool_]  # (N,), True if the game was over before the seat's next move
     rewards: Floats  # (N,), the reward if it was; 0 otherwise
     after: PositionBatch  # the positions at the seat's next moves, of the games that continued, in the same order
+
+
+@dataclass(frozen=True, kw_only=True)
+class FittedQSettings(Settings):
+    """The settings of `FittedQ`: the defaults are as published."""
+
+    GAME = "ConnectFour-v0"
+    TOTAL = 3_000
+    PRESETS: ClassVar = {"S4": {"all_actions": False}, "S4-all-actions": {"all_actions": True}}
+    all_actions: bool | None = setting(
+        None,
+        "True if the network gives the values of all actions in one pass; None for False if the game's actions are its "
+        "columns, as S4's are, else True",
+    )
+    batch_games: int = setting(300, "the number of games in a batch", 1)
+    epochs: int = setting(5, "the number of times that each batch is learned", 1)
+    minibatch: int = setting(256, "the number of moves in each gradient step", 1)
+    learning_rate: float = setting(1e-3, "Adam's step size", 0, 1)
+    target_step: float = setting(
+        0.5, "the part of the way from the value to the best next value that a target goes", 0, 1
+    )
+    epsilon: Schedule = setting(
+        (1.0, 0.5, 0.3, 0.2, 0.1), "the chance of a random action: a number, or several, one a batch", 0, 1
+    )
+    rewards: tuple[float, float, float] = setting((1.0, 0.5, -1.0), "for a win, a draw and a loss", -100, 100)
+    opponent: str | None = setting(
+        None,
+        'the name of a policy, such as "random" or "mcts:100"; None if the two seats play each other (a file of a '
+        "learner names it, so it is not a file or a module, which could run code)",
+    )
+    filters: tuple[int, ...] = setting(
+        (20, 20, 20, 30, 30, 30, 30), "the number of filters in each convolution", 1, 1 << 12
+    )
+    widths: tuple[int, ...] = setting((5, 4, 4, 4, 4, 4, 4), "the width of the filters in each convolution", 1, 1 << 12)
+    dense: tuple[int, ...] = setting((49, 7, 7), "the number of units in each dense layer", 1, 1 << 12)
+    device: str = setting("cpu", "the device of PyTorch", recorded=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if len(self.filters) != len(self.widths):
+            raise ValueError(f"widths must be {len(self.filters)} numbers, as filters are, not {shown(self.widths)}")
 
 
 class SeatNetwork:
@@ -66,22 +99,24 @@ class SeatNetwork:
     AT_ONCE = 512
     """The most positions that the network sees together."""
 
-    def __init__(self, game: Game, learner: FittedQ, rng: np.random.Generator) -> None:
+    def __init__(self, game: Game, settings: FittedQSettings, rng: np.random.Generator) -> None:
         with needing("PyTorch is missing", "rl"):
             import torch  # only now: the settings need no torch
-        if not learner.all_actions and game.num_actions != game.cols:
+        columns = game.num_actions == game.cols
+        self.all_actions = not columns if settings.all_actions is None else settings.all_actions
+        if not self.all_actions and not columns:
             raise ValueError(f"all_actions=False needs a game whose actions are its columns, not {game!r}")
-        self.all_actions, self.device = learner.all_actions, learner.device
+        self.device = settings.device
         rows, outputs = (game.rows, game.num_actions) if self.all_actions else (game.rows + 1, 1)
         nn, parts, channels = torch.nn, [], 1
-        for filters, width in zip(learner.filters, learner.widths, strict=True):
+        for filters, width in zip(settings.filters, settings.widths, strict=True):
             before, after = (width - 1) // 2, width // 2
             padding = nn.ZeroPad2d((before, after, before, after))
             parts += [padding, nn.Conv2d(channels, filters, width), nn.LeakyReLU(self.SLOPE)]
             channels = filters
         parts.append(nn.Flatten())
         size = channels * rows * game.cols
-        for units in learner.dense:
+        for units in settings.dense:
             parts += [nn.Linear(size, units), nn.LeakyReLU(self.SLOPE)]
             size = units
         layers: Any = nn.Sequential(*parts, nn.Linear(size, outputs))
@@ -95,7 +130,7 @@ class SeatNetwork:
             drawn = rng.uniform(-bound, bound, tuple(weights.shape)).astype(np.float32)
             weights.data.copy_(torch.from_numpy(drawn))
         self.layers: Any = layers.to(self.device)
-        self._optimizer = torch.optim.Adam(self.layers.parameters(), learner.learning_rate)
+        self._optimizer = torch.optim.Adam(self.layers.parameters(), settings.learning_rate)
 
     def values(self, boards: Floats, actions: Ints | None = None) -> Floats:
         """The value of each action, float32 (B, num_actions), or of the given one on each board, float32 (B,)."""
@@ -201,26 +236,11 @@ class FittedQ(GamesLearner):
 
     Args:
         game: a game's name, or its rules; without `all_actions` its actions must be its columns.
-        all_actions: True if the network gives the values of all actions in one pass; None for False if the game's
-            actions are its columns, as S4's are, else True.
-        batch_games: the number of games in a batch.
-        epochs: the number of times that each batch is learned.
-        minibatch: the number of moves in each gradient step.
-        learning_rate: Adam's step size.
-        target_step: the part of the way from the value to the best next value that a target goes, in (0, 1].
-        epsilon: the chance of a random action, in [0, 1]: a number, or several, one a batch.
-        rewards: for a win, a draw and a loss.
-        opponent: the name of a policy, such as "random" or "mcts:100"; None if the two seats play each other. A file of
-            a learner names it, so it is no file or module, which could run code.
-        filters: the number of filters in each convolution.
-        widths: the width of the filters in each convolution.
-        dense: the number of units in each dense layer.
-        seed: makes the run reproducible on one device; None for fresh entropy.
-        device: PyTorch's.
+        {settings}
 
     Attributes:
-        num_games: how many games it has learned from.
-        mean_length: how many plies the games of the last batch had, on average.
+        num_games: the number of games it has learned from.
+        mean_length: the mean number of plies in the games of the last batch.
 
     Raises:
         ValueError: an argument is out of its range, the opponent is not known, or the network cannot be told the game's
@@ -234,59 +254,23 @@ class FittedQ(GamesLearner):
         8
     """
 
-    PRESETS: ClassVar[dict[str, dict[str, Any]]] = {"S4": S4, "S4-all-actions": S4 | {"all_actions": True}}
+    SETTINGS = FittedQSettings
+    settings: FittedQSettings
     budget = "no search; a pass of a network"
 
-    def __init__(
-        self,
-        game: str | Game = "ConnectFour-v0",
-        all_actions: bool | None = None,
-        batch_games: int = 300,
-        epochs: int = 5,
-        minibatch: int = 256,
-        learning_rate: float = 1e-3,
-        target_step: float = 0.5,
-        epsilon: float | Sequence[float] = (1.0, 0.5, 0.3, 0.2, 0.1),
-        rewards: Sequence[float] = (1.0, 0.5, -1.0),
-        opponent: str | None = None,
-        filters: Sequence[int] = (20, 20, 20, 30, 30, 30, 30),
-        widths: Sequence[int] = (5, 4, 4, 4, 4, 4, 4),
-        dense: Sequence[int] = (49, 7, 7),
-        seed: int | None = None,
-        device: str = "cpu",
-    ) -> None:
+    @takes(FittedQSettings)
+    def __init__(self, game: str | Game, settings: FittedQSettings) -> None:
+        super().__init__(settings)
         self.game = get_game(game)
-        columns = self.game.num_actions == self.game.cols
-        self.all_actions = not columns if all_actions is None else flag("all_actions", all_actions)
-        self.batch_games = positive("batch_games", batch_games)
-        self.epochs = positive("epochs", epochs)
-        self.minibatch = positive("minibatch", minibatch)
-        self.learning_rate = number("learning_rate", learning_rate, 0, 1)
-        self.target_step = number("target_step", target_step, 0, 1)
-        self.epsilon = schedule("epsilon", epsilon, 0, 1)
-        if len(rewards) != 3:
-            raise ValueError(f"rewards must be three numbers, for a win, a draw and a loss, not {shown(rewards)}")
-        self.rewards = tuple(number(f"rewards[{i}]", reward, -100, 100) for i, reward in enumerate(rewards))
-        self.opponent = opponent
-        self._opponent = None if opponent is None else named_policy(opponent, self.game)
-        sizes = {"filters": filters, "widths": widths, "dense": dense}
-        self.filters, self.widths, self.dense = (
-            tuple(positive(f"{name}[{i}]", size, 1 << 12) for i, size in enumerate(given))
-            for name, given in sizes.items()
-        )
-        if len(self.filters) != len(self.widths):
-            raise ValueError(f"widths must be {len(self.filters)} numbers, as filters are, not {shown(self.widths)}")
-        self.seed = None if seed is None else whole("seed", seed)
-        self.device = device
-        self.name = "FittedQ"
+        self._opponent = None if settings.opponent is None else named_policy(settings.opponent, self.game)
         self.mean_length = 0.0
-        self._rng = np.random.default_rng(self.seed)
-        self._seats = tuple(SeatNetwork(self.game, self, self._rng) for _ in SEATS)
+        self._rng = np.random.default_rng(settings.seed)
+        self._seats = tuple(SeatNetwork(self.game, settings, self._rng) for _ in SEATS)
 
     @property
     def networks(self) -> tuple[Any, ...]:
         """The layers of the first and the second seat's networks, modules of PyTorch."""
-        return tuple(one.layers for one in self._seats)
+        return tuple(network.layers for network in self._seats)
 
     @property
     def batched(self) -> bool:
@@ -323,24 +307,25 @@ class FittedQ(GamesLearner):
 
     def _learn_some(self, most: int) -> int:
         """Plays a batch and learns from it; each epoch computes the targets of the moves again."""
-        games = min(self.batch_games, most)
-        for seat, transitions in enumerate(self._play(games)):
+        games = min(self.settings.batch_games, most)
+        for seat, transitions in enumerate(self._play_batch(games)):
             boards = _boards(transitions.before)
-            for _ in range(self.epochs if len(boards) else 0):
+            for _ in range(self.settings.epochs if len(boards) else 0):
                 targets = self._targets(seat, transitions)
                 order = self._rng.permutation(len(boards))
-                self._seats[seat].fit(boards, transitions.actions, targets, order, self.minibatch)
+                self._seats[seat].fit(boards, transitions.actions, targets, order, self.settings.minibatch)
         return games
 
-    def _state_in_words(self) -> str:
+    def _progress_text(self) -> str:
         return f"{self.mean_length:.1f} plies a game"
 
     def _exploration(self) -> float:
-        if not isinstance(self.epsilon, list):
-            return self.epsilon
-        return self.epsilon[self.num_games // self.batch_games % len(self.epsilon)]
+        epsilon = self.settings.epsilon
+        if not isinstance(epsilon, Sequence):
+            return epsilon
+        return epsilon[self.num_games // self.settings.batch_games % len(epsilon)]
 
-    def _play(self, games: int) -> tuple[Transitions, Transitions]:
+    def _play_batch(self, games: int) -> tuple[Transitions, Transitions]:
         """Plays games side by side, and gives the moves of each seat's learner; against an opponent the first seat's
         learner plays the even games, the second seat's the odd ones.
         """
@@ -357,14 +342,14 @@ class FittedQ(GamesLearner):
             actions = self.values_many(batch, ply % 2).argmax(axis=1)
             drawn = np.where(batch.action_masks() != 0, self._rng.random((len(batch), self.game.num_actions)), -1)
             actions = np.where(self._rng.random(len(batch)) < epsilon, drawn.argmax(axis=1), actions)
-            if self._opponent is not None and (others := playing % 2 != ply % 2).any():
-                actions[others] = self._replies(self._opponent, batch.where(others))
+            if self._opponent is not None and (replying := playing % 2 != ply % 2).any():
+                actions[replying] = self._replies(self._opponent, batch.where(replying))
             positions[:, ply, playing], chosen[ply, playing] = (batch.own, batch.opp), actions
             batch = batch.play(actions)
             lengths[playing] += 1
             results[playing] = batch.results()
-            goes_on = results[playing] == UNFINISHED
-            playing, batch = playing[goes_on], batch.where(goes_on)
+            unfinished = results[playing] == UNFINISHED
+            playing, batch = playing[unfinished], batch.where(unfinished)
         self.mean_length = float(lengths.mean())
         first, second = (self._transitions(seat, positions, chosen, lengths, results) for seat in range(len(SEATS)))
         return first, second
@@ -387,7 +372,7 @@ class FittedQ(GamesLearner):
         ended = plies + 2 >= lengths[numbers]
         # The side to move at the end is the one that made the last move but one.
         mine = results[numbers] * np.where(plies + 2 == lengths[numbers], 1, -1)
-        win, draw, loss = self.rewards
+        win, draw, loss = self.settings.rewards
         rewards = np.where(ended, np.where(mine == WON, win, np.where(mine == DRAWN, draw, loss)), 0)
         before = PositionBatch(self.game, *positions[:, plies, numbers])
         after = PositionBatch(self.game, *positions[:, plies[~ended] + 2, numbers[~ended]])
@@ -396,31 +381,27 @@ class FittedQ(GamesLearner):
     def _targets(self, seat: int, transitions: Transitions) -> Floats:
         """The target of each move: float32 (N,)."""
         targets = transitions.rewards.copy()
-        goes_on = ~transitions.ended
-        if goes_on.any():
-            boards = _boards(transitions.before.where(goes_on))
-            values = self._seats[seat].values(boards, transitions.actions[goes_on])
+        continues = ~transitions.ended
+        if continues.any():
+            boards = _boards(transitions.before.where(continues))
+            values = self._seats[seat].values(boards, transitions.actions[continues])
             best = self.values_many(transitions.after, seat).max(axis=1)
-            targets[goes_on] = values + self.target_step * (best - values)
+            targets[continues] = values + self.settings.target_step * (best - values)
         return targets
 
-    def _learned(self) -> tuple[dict[str, Any], Arrays]:
+    def _state(self) -> tuple[dict[str, Any], Arrays]:
         pairs = zip(SEATS, self._seats, strict=True)
-        arrays = {f"{seat}_{name}": array for seat, one in pairs for name, array in one.arrays().items()}
-        steps = [one.steps for one in self._seats]
+        arrays = {f"{seat}_{name}": array for seat, network in pairs for name, array in network.arrays().items()}
+        steps = [network.steps for network in self._seats]
         return {"gradient_steps": steps, "random_state": self._rng.bit_generator.state}, arrays
 
-    def _set_learned(self, meta: dict[str, Any], arrays: Arrays) -> None:
+    def _set_state(self, meta: dict[str, Any], arrays: Arrays) -> None:
         self._rng.bit_generator.state = meta["random_state"]
-        for seat, one, steps in zip(SEATS, self._seats, meta["gradient_steps"], strict=True):
+        for seat, network, steps in zip(SEATS, self._seats, meta["gradient_steps"], strict=True):
             own = {name.removeprefix(f"{seat}_"): a for name, a in arrays.items() if name.startswith(f"{seat}_")}
-            one.read(own, whole("gradient_steps", steps))
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str], device: str = "cpu") -> Self:
-        return cls._load(path, device=device)
+            network.read(own, whole("gradient_steps", steps))
 
 
 def _boards(batch: PositionBatch) -> Floats:
-    """What the networks see: float32 (B, rows, cols)."""
+    """The input of the networks: float32 (B, rows, cols)."""
     return batch.observations("board").astype(np.float32)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from tictac_agents.checkpoint import MAX_GAMES, Arrays, GamesLearner, as_shaped
+from tictac_agents.base_learner import Arrays, as_shaped
+from tictac_agents.games_learner import MOST_GAMES, GamesLearner
 from tictac_agents.mcts.simulation import INFINITY, action_bits_of, first_state, nth_bit, random_below, select_uct
-from tictac_env.checks import SEATS, number, whole
+from tictac_agents.settings import Settings, setting, takes
+from tictac_env.checks import SEATS, whole
 from tictac_env.compiled import kernel
 from tictac_env.games import UNFINISHED, Game, get_game
 from tictac_env.policies.policy import pick
@@ -100,7 +104,7 @@ def self_play(
     from there on it moves at random.
 
     Returns:
-        The state of the randomness.
+        The state of the generator.
     """
     path = np.zeros((game.cells + 1, 2), np.int64)
     start_own, start_opp = game.start()
@@ -166,10 +170,25 @@ def read_seat_tree(game: Game, arrays: Arrays) -> SeatTree:
     legal = (np.array([game.legal(*key) for key in keys], np.int64).reshape(-1, 1) & action_bits_of(game)) != 0
     untried = np.where(legal, np.float32(np.inf), np.float32(-np.inf))
     if not np.where(
-        visits > 0, legal & (np.abs(sums) <= visits) & (visits <= MAX_GAMES), (visits == 0) & (sums == untried)
+        visits > 0, legal & (np.abs(sums) <= visits) & (visits <= MOST_GAMES), (visits == 0) & (sums == untried)
     ).all():
         raise ValueError("visits and value_sums contradict each other")
     return new_seat_tree(game, max(size, 1), rows)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GameTreeSettings(Settings):
+    """The settings of `GameTree`."""
+
+    GAME = "ConnectFour-v0"
+    TOTAL = 3_000
+    exploration: float = setting(
+        2.0, "the weight of exploration; S4 does not state it, and 2 learns more than 1", 0, 1e6
+    )
+    draw: float = setting(0.5, "the value of a draw for both seats", -1, 1)
+    memory_mb: float = setting(
+        1024.0, "the most memory the trees may take, in MiB; a full tree adds no positions, but still counts", 0.01, 1e6
+    )
 
 
 class GameTree(GamesLearner):
@@ -187,13 +206,10 @@ class GameTree(GamesLearner):
 
     Args:
         game: a game's name, or its rules.
-        exploration: the weight of exploration, at least 0. S4 does not state it; 2 learns more than 1.
-        draw: the value of a draw for both seats, in [-1, 1].
-        seed: of the self-play; None for fresh entropy.
-        memory_mb: the most memory the trees may take, in MiB. A full tree adds no positions, but still counts.
+        {settings}
 
     Attributes:
-        num_games: how many games it has learned from, at most 16,777,216.
+        num_games: the number of games it has learned from, at most 16,777,216.
         seats: the trees of the first and the second seat.
 
     Raises:
@@ -205,24 +221,16 @@ class GameTree(GamesLearner):
         2
     """
 
+    SETTINGS = GameTreeSettings
+    settings: GameTreeSettings
     budget = "no search; a tree that was learned"
 
-    def __init__(
-        self,
-        game: str | Game = "ConnectFour-v0",
-        exploration: float = 2.0,
-        draw: float = 0.5,
-        seed: int | None = None,
-        memory_mb: float = 1024.0,
-    ) -> None:
+    @takes(GameTreeSettings)
+    def __init__(self, game: str | Game, settings: GameTreeSettings) -> None:
+        super().__init__(settings)
         self.game = get_game(game)
-        self.exploration = number("exploration", exploration, 0, 1e6)
-        self.draw = number("draw", draw, -1, 1)
-        self.memory_mb = number("memory_mb", memory_mb, 0.01, 1e6)
-        self.seed = None if seed is None else whole("seed", seed)
-        self.name = "GameTree"
         self.seats = tuple(new_seat_tree(self.game, 1) for _ in SEATS)
-        self._state = first_state(new_state(seed))
+        self._rng_state = first_state(new_state(settings.seed))
 
     def __len__(self) -> int:
         """The number of positions that the two trees know together."""
@@ -236,10 +244,11 @@ class GameTree(GamesLearner):
     def _learn_some(self, most: int) -> int:
         games = min(CHUNK - self.num_games % CHUNK, most)
         first, second = self.seats
-        self._state = self_play(self.game, first, second, games, float(self.exploration), float(self.draw), self._state)
+        exploration, draw = float(self.settings.exploration), float(self.settings.draw)
+        self._rng_state = self_play(self.game, first, second, games, exploration, draw, self._rng_state)
         return games
 
-    def _state_in_words(self) -> str:
+    def _progress_text(self) -> str:
         return f"{len(self):,} positions"
 
     def act(self, position: Position, seed: int) -> int:
@@ -270,28 +279,31 @@ class GameTree(GamesLearner):
         visits, sums = tree.visits[row].tolist(), tree.value_sums[row].tolist()
         return {action: sums[action] / visits[action] if visits[action] else 0.0 for action in legal}
 
-    def _learned(self) -> tuple[dict[str, Any], Arrays]:
+    def _state(self) -> tuple[dict[str, Any], Arrays]:
         arrays = {
             f"{seat}_{name}": getattr(tree, name)[: tree.size[0]]
             for seat, tree in zip(SEATS, self.seats, strict=True)
             for name in SAVED
         }
-        return {"state": self._state}, arrays
+        return {"rng_state": self._rng_state}, arrays
 
     def _most_growth(self) -> int:
         rows: int = 2 * 3**self.game.cells  # all positions, in both trees
         return rows * (16 + 8 * self.game.num_actions)
 
-    def _set_learned(self, meta: dict[str, Any], arrays: Arrays) -> None:
-        self._state = whole("state", meta["state"], (1 << 63) - 1)
+    def _set_state(self, meta: dict[str, Any], arrays: Arrays) -> None:
+        self._rng_state = whole("rng_state", meta["rng_state"], (1 << 63) - 1)
         fields = ({name: arrays[f"{seat}_{name}"] for name in SAVED} for seat in SEATS)
-        self.seats = tuple(read_seat_tree(self.game, one) for one in fields)
+        self.seats = tuple(read_seat_tree(self.game, arrays_of_seat) for arrays_of_seat in fields)
 
-    def _begin(self, games: int) -> None:
+    @contextmanager
+    def _prepared(self) -> Generator[None]:
         """Makes room for one more position a game in each tree, as far as memory allows."""
+        games = self._goal - self.num_games
         each = 16 + 8 * self.game.num_actions + 10  # a hash table's share is at most 10 bytes
-        most = int(self.memory_mb * 2**20) // 2 // each
+        most = int(self.settings.memory_mb * 2**20) // 2 // each
         self.seats = tuple(self._with_room(tree, min(int(tree.size[0]) + games, most)) for tree in self.seats)
+        yield
 
     def _with_room(self, tree: SeatTree, capacity: int) -> SeatTree:
         if capacity <= len(tree.own):

@@ -5,13 +5,16 @@ One compiled loop plays and learns: a network this small is done before PyTorch 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from tictac_agents.checkpoint import MAX_GAMES, Arrays, GamesLearner, as_numbers
-from tictac_env.checks import flag, number, one_of, positive, whole
+from tictac_agents.base_learner import Arrays, as_numbers
+from tictac_agents.games_learner import MOST_GAMES, GamesLearner
+from tictac_agents.settings import Settings, setting, takes
+from tictac_env.checks import whole
 from tictac_env.compiled import kernel
 from tictac_env.games import DRAWN, UNFINISHED, WON, Game, get_game
 from tictac_env.position import Position
@@ -164,7 +167,7 @@ def best_action(game: Game, own: int, opp: int, values: Floats, legal_only: bool
 def learn_games(
     game: Game, first: Layers, second: Layers, seat: int, swaps: bool, games: int, way: Way, state: int
 ) -> int:
-    """Plays games against random play and learns from each, the last move first; returns the state of the randomness.
+    """Plays games against random play and learns from each, the last move first; returns the state of the generator.
 
     `seat` is the learner's, 0 or 1, which changes after each game if `swaps`; `first` and `second` are the networks of
     the seats, or one network twice. It does not change during a game, so the target of a move, the highest value after
@@ -228,6 +231,33 @@ def new_layers(actions: int, rng: np.random.Generator) -> Layers:
     )
 
 
+@dataclass(frozen=True, kw_only=True)
+class S2NetworkSettings(Settings):
+    """The settings of `S2Network`: the defaults are as published."""
+
+    PRESETS: ClassVar = {"S2": {}}
+    games_a_seat: int = setting(
+        2_000_000,
+        "the number of games of each seat during which exploration falls; a run has twice this number",
+        1,
+        MOST_GAMES // 2,
+    )
+    learning_rate: float = setting(0.1, "the step size", 0, 10)
+    epsilon: float = setting(0.7, "the chance of a random action at first", 0, 1)
+    order: str = setting(
+        "in turn",
+        "in turn for one seat after the other; alternate for the other seat after each game",
+        choices=("in turn", "alternate"),
+    )
+    networks: int = setting(1, "1 network for both seats, or 2, one for each", 1, 2)
+    legal_only: bool = setting(False, "True to use only legal actions: in play, in learning and in targets")
+    relative: bool = setting(False, "True if the inputs are 1 for the mover's own stones and -1 for the other side's")
+
+    @property
+    def usual_total(self) -> int:
+        return 2 * self.games_a_seat
+
+
 class S2Network(GamesLearner):
     """The network of S2 (nestedsoftware, tictac), 9-36-36-9, trained as it was published.
 
@@ -248,86 +278,49 @@ class S2Network(GamesLearner):
 
     Args:
         game: a game's name, or its rules; each cell must be an action.
-        games_a_seat: the number of games of each seat during which exploration falls; a run has twice this number.
-        learning_rate: the step size.
-        epsilon: the chance of a random action at first, in [0, 1].
-        order: "in turn" for one seat after the other; "alternate" for the other seat after each game.
-        networks: 1 network for both seats, or 2, one for each.
-        legal_only: True to use only legal actions: in play, in learning and in targets.
-        relative: True if the inputs are 1 for the mover's own stones and -1 for the other side's.
-        seed: makes the run reproducible; None for fresh entropy.
+        {settings}
 
     Attributes:
-        num_games: how many games it has learned from.
+        num_games: the number of games it has learned from.
         layers: the networks.
 
     Raises:
         ValueError: an argument is out of its range, or some cells are no actions.
 
     Example:
-        >>> learner = S2Network(games_a_seat=100, seed=0).learn(200)
+        >>> learner = S2Network("TicTacToe-v0", games_a_seat=100, seed=0).learn(200)
         >>> learner.num_games
         200
     """
 
-    PRESETS: ClassVar[dict[str, dict[str, Any]]] = {
-        "S2": {
-            "games_a_seat": 2_000_000,
-            "learning_rate": 0.1,
-            "epsilon": 0.7,
-            "order": "in turn",
-            "networks": 1,
-            "legal_only": False,
-            "relative": False,
-        }
-    }
+    SETTINGS = S2NetworkSettings
+    settings: S2NetworkSettings
     budget = "no search; a pass of a network"
 
-    def __init__(
-        self,
-        game: str | Game = "TicTacToe-v0",
-        games_a_seat: int = 2_000_000,
-        learning_rate: float = 0.1,
-        epsilon: float = 0.7,
-        order: str = "in turn",
-        networks: int = 1,
-        legal_only: bool = False,
-        relative: bool = False,
-        seed: int | None = None,
-    ) -> None:
+    @takes(S2NetworkSettings)
+    def __init__(self, game: str | Game, settings: S2NetworkSettings) -> None:
+        super().__init__(settings)
         self.game = get_game(game)
         if self.game.num_actions != self.game.cells:
             raise ValueError(f"S2's network needs a game in which each cell is an action, not {self.game!r}")
-        self.games_a_seat = positive("games_a_seat", games_a_seat, MAX_GAMES // 2)
-        self.learning_rate = number("learning_rate", learning_rate, 0, 10)
-        self.epsilon = number("epsilon", epsilon, 0, 1)
-        self.order = one_of("order", order, ("in turn", "alternate"))
-        self.networks = positive("networks", networks, 2)
-        self.legal_only = flag("legal_only", legal_only)
-        self.relative = flag("relative", relative)
-        self.seed = None if seed is None else whole("seed", seed)
-        self.name = "S2Network"
-        rng = np.random.default_rng(self.seed)
-        self.layers = tuple(new_layers(self.game.num_actions, rng) for _ in range(self.networks))
-        self._state = new_state(self.seed)
-
-    @property
-    def run_games(self) -> int:
-        return 2 * self.games_a_seat
+        rng = np.random.default_rng(settings.seed)
+        self.layers = tuple(new_layers(self.game.num_actions, rng) for _ in range(settings.networks))
+        self._rng_state = new_state(settings.seed)
 
     def _learn_some(self, most: int) -> int:
         """Learns from a few thousand games, of one part of the run."""
-        alternate = self.order == "alternate"
-        length = self.games_a_seat * (2 if alternate else 1)
+        own = self.settings
+        alternate = own.order == "alternate"
+        length = own.games_a_seat * (2 if alternate else 1)
         done = self.num_games % length
         part = done * PARTS // length
         end = -(-(part + 1) * length // PARTS)
         games = min(CHUNK, end - done, most)
         seat = self.num_games % 2 if alternate else self.num_games // length % 2
-        epsilon = max(0.0, self.epsilon - 0.1 * part)
-        way = Way(float(self.learning_rate), epsilon, self.legal_only, self.relative)
+        epsilon = max(0.0, own.epsilon - 0.1 * part)
+        way = Way(float(own.learning_rate), epsilon, own.legal_only, own.relative)
         nets = self.layers[0], self.layers[-1]
-        self._state = learn_games(self.game, *nets, seat, alternate, games, way, self._state)
+        self._rng_state = learn_games(self.game, *nets, seat, alternate, games, way, self._rng_state)
         return games
 
     def act(self, position: Position, seed: int) -> int:
@@ -345,16 +338,18 @@ class S2Network(GamesLearner):
             ValueError: the position is of another game.
         """
         self._check_game(position)
-        scratch, net = new_scratch(self.game.num_actions), self.layers[position.seat % self.networks]
-        evaluate(self.game, net, position.own, position.opp, self.relative, scratch)
+        scratch, net = new_scratch(self.game.num_actions), self.layers[position.seat % self.settings.networks]
+        evaluate(self.game, net, position.own, position.opp, self.settings.relative, scratch)
         return scratch.values
 
-    def _learned(self) -> tuple[dict[str, Any], Arrays]:
+    def _state(self) -> tuple[dict[str, Any], Arrays]:
         named = enumerate(net._asdict() for net in self.layers)
-        return {"state": self._state}, {f"{number_}_{name}": a for number_, net in named for name, a in net.items()}
+        return {"rng_state": self._rng_state}, {
+            f"{number_}_{name}": a for number_, net in named for name, a in net.items()
+        }
 
-    def _set_learned(self, meta: dict[str, Any], arrays: Arrays) -> None:
-        self._state = whole("state", meta["state"], STATES)
+    def _set_state(self, meta: dict[str, Any], arrays: Arrays) -> None:
+        self._rng_state = whole("rng_state", meta["rng_state"], STATES)
         for number_, net in enumerate(self.layers):
             for name, array in net._asdict().items():
                 array[...] = as_numbers(name, arrays[f"{number_}_{name}"], array)

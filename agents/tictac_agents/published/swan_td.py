@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
-from tictac_agents.curves import UntilProven
-from tictac_agents.tabular.learner import Callback, Environment, Preset, Schedule
+from tictac_agents.curves import LearningCurve
+from tictac_agents.settings import setting, takes
+from tictac_agents.tabular.learner import Callback, Environment
 from tictac_agents.tabular.table_learner import LoopLimits
-from tictac_agents.tabular.value_td import ValueTable, ValueTD
-from tictac_env.checks import flag, whole
+from tictac_agents.tabular.value_td import StateLearner, StateSettings, ValueTable
 from tictac_env.compiled import kernel_methods
 from tictac_env.envs.protocol import PLAY_AS
 from tictac_env.games import DRAWN, LOST, UNFINISHED, WON, Game
@@ -30,7 +30,52 @@ class DeadDrawTable(ValueTable):
         return DRAWN if result == DRAWN or game.is_dead(own, opp) else UNFINISHED
 
 
-class S0ValueTD(ValueTD):
+@dataclass(frozen=True, kw_only=True)
+class S0ValueTDSettings(StateSettings):
+    """The settings of `S0ValueTD`."""
+
+    PRESETS: ClassVar = {
+        "S0": {
+            "learning_rate": None,
+            "gamma": 0.9,
+            "epsilon": 0.95,
+            "rewards": (10, 2, -30, -1),
+            "initial_value": -1.0,
+            "updates": "online",
+            "shared": True,
+            "dead_draws": True,
+            "block": 10_000,
+            "verdict_every": 20_000,
+            "start_afresh": 400_000,
+            "play_as": "first",
+            "total": 20_000_000,
+        },
+    }
+    shared: bool = setting(False, "True if both seats share one table")
+    dead_draws: bool = setting(
+        False, "True if a game ends as a draw once neither side can win; games given to `learn_game` end there, too"
+    )
+    block: int = setting(0, "the number of games that each seat gets in turn; 0 leaves the seats to the environment", 0)
+    verdict_every: int = setting(
+        0,
+        "the number of games between two exact verdicts; the run ends once the agent is unbeatable; 0 for no verdicts "
+        "(a `LearningCurve` with `until_proven` given to `learn` replaces this rule)",
+        0,
+    )
+    start_afresh: int = setting(
+        0,
+        "the number of games after which a run without success forgets everything, a multiple of `verdict_every`; 0, "
+        "or no verdicts, for never",
+        0,
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.verdict_every:
+            LearningCurve(self.verdict_every, True, self.start_afresh)  # which checks them
+
+
+class S0ValueTD(StateLearner):
     """`ValueTD` with what George Swan's "Reinforcement Learning: A Tic Tac Toe Example" (S0) does besides.
 
     Presets (`S0ValueTD.preset(name)`):
@@ -40,25 +85,7 @@ class S0ValueTD(ValueTD):
 
     Args:
         env: an environment of ours, or its id; any opponent, seat and type of observation.
-        learning_rate: the step size, in (0, 1]: a number, or several for equal parts of the run; None for
-            1 / N(s), where N counts how often the position was learned.
-        gamma: the discount, in [0, 1].
-        epsilon: the chance of a random action, in [0, 1]: a number, or several for equal parts of the run.
-        rewards: for a win, a draw, a loss and, if given, each ply that does not end the game. They replace the
-            environment's rewards.
-        initial_value: the value of a position before learning.
-        plies: "all" to learn every position of a game; "own" to learn only those after the learner's own moves.
-        updates: "online" to learn during the game; "backward" to learn at its end, the last position first.
-        trace_decay: lambda, in [0, 1]; a value above 0 needs updates "online".
-        learn_exploring: True if the position before an exploring move learns from the position after it.
-        shared: True if both seats share one table.
-        dead_draws: True if a game ends as a draw once neither side can win. Games given to `learn_game` end there, too.
-        block: the number of games that each seat gets in turn; 0 leaves the seats to the environment.
-        verdict_every: the number of games between two exact verdicts; the run ends once the agent is unbeatable. 0 for
-            no verdicts. (An `UntilProven` given to `learn` replaces this rule.)
-        start_afresh: the number of games after which a run without success forgets everything, a multiple of
-            `verdict_every`; 0, or no verdicts, for never.
-        seed: makes the run reproducible; None for fresh entropy.
+        {settings}
 
     Raises:
         ValueError: an argument is out of its range, or the game is too large for verdicts; the message names it.
@@ -69,80 +96,39 @@ class S0ValueTD(ValueTD):
         200
     """
 
-    PRESETS: ClassVar[dict[str, Preset]] = {
-        "S0": Preset(
-            {
-                "learning_rate": None,
-                "gamma": 0.9,
-                "epsilon": 0.95,
-                "rewards": (10, 2, -30, -1),
-                "initial_value": -1.0,
-                "updates": "online",
-                "shared": True,
-                "dead_draws": True,
-                "block": 10_000,
-                "verdict_every": 20_000,
-                "start_afresh": 400_000,
-            },
-            {"opponent": "random"},
-            20_000_000,
-        ),
-    }
+    SETTINGS = S0ValueTDSettings
+    settings: S0ValueTDSettings
 
-    def __init__(
-        self,
-        env: Environment | str,
-        learning_rate: Schedule | None = 0.1,
-        gamma: float = 1.0,
-        epsilon: Schedule = 0.1,
-        rewards: Sequence[float] = (1.0, 0.5, 0.0),
-        initial_value: float = 0.5,
-        plies: str = "all",
-        updates: str = "backward",
-        trace_decay: float = 0.0,
-        learn_exploring: bool = True,
-        shared: bool = False,
-        dead_draws: bool = False,
-        block: int = 0,
-        verdict_every: int = 0,
-        start_afresh: int = 0,
-        seed: int | None = None,
-    ) -> None:
-        self.shared = flag("shared", shared)
-        self.dead_draws = flag("dead_draws", dead_draws)
-        self.block = whole("block", block)
-        self.verdict_every = whole("verdict_every", verdict_every)
-        self.start_afresh = whole("start_afresh", start_afresh)
-        if self.verdict_every:
-            UntilProven(self.verdict_every, self.start_afresh)
-        super().__init__(
-            env, learning_rate, gamma, epsilon, rewards, initial_value, plies, updates, trace_decay, learn_exploring,
-            seed=seed,
-        )  # fmt: skip
-        if self.verdict_every and self.game.cells > SMALL_CELLS:
-            raise ValueError(f"verdict_every must be 0 on a game of more than {SMALL_CELLS} cells, not {verdict_every}")
+    @takes(S0ValueTDSettings)
+    def __init__(self, env: Environment | str, settings: S0ValueTDSettings) -> None:
+        super().__init__(env, settings)
+        if settings.verdict_every and self.game.cells > SMALL_CELLS:
+            raise ValueError(
+                f"verdict_every must be 0 on a game of more than {SMALL_CELLS} cells, not {settings.verdict_every}"
+            )
 
     def resume(self, callback: Callback | None = None, progress_bar: bool = True, **keywords: Any) -> Self:
         """Continues a run: see `Learner.resume`; the rule of `verdict_every` holds unless the callback has another."""
-        if self.verdict_every and not isinstance(callback, UntilProven):
-            callback = UntilProven(self.verdict_every, self.start_afresh, callback)
+        if self.settings.verdict_every and not getattr(callback, "until_proven", False):
+            own = self.settings
+            callback = LearningCurve(own.verdict_every, True, own.start_afresh, callback=callback)
         return super().resume(callback, progress_bar, **keywords)
 
     def _table_class(self) -> type[ValueTable]:
-        return DeadDrawTable if self.dead_draws else ValueTable
+        return DeadDrawTable if self.settings.dead_draws else ValueTable
 
     def _num_parts(self) -> int:
-        return 1 if self.shared else 2
+        return 1 if self.settings.shared else 2
 
     def _reset_options(self) -> dict[str, Any]:
-        return {"play_as": self._seat()} if self.block else {}
+        return {"play_as": self._seat()} if self.settings.block else {}
 
     def _limits(self) -> LoopLimits:
         limits = super()._limits()
-        if self.block:
-            left = self.block - self.num_episodes % self.block
+        if self.settings.block:
+            left = self.settings.block - self.num_episodes % self.settings.block
             limits = LoopLimits(min(limits.games, left), limits.steps, self._seat())
         return limits
 
     def _seat(self) -> str:
-        return PLAY_AS[self.num_episodes // self.block % 2]
+        return PLAY_AS[self.num_episodes // self.settings.block % 2]

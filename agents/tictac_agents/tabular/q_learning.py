@@ -1,74 +1,38 @@
-"""Learners of action values: Q-learning, single and double, and with other targets Sarsa and Monte Carlo control.
+"""Q-learning, and with other targets Sarsa and Monte Carlo control: tables of action values Q(s, a).
 
-The algorithm is `ActionTable`: `choose_action`, `learn_from_result`, `update`, and a function for each rule that gives
-the value of the next step. This source runs interpreted, and compiled in every loop over games.
+After a step from position s by action a, with reward r, the value moves by a step size towards its target:
+
+    Q(s, a) += learning_rate * (r + gamma * V - Q(s, a)),      where the value V of what follows is
+
+    Q-learning          max Q(s', .)              the best next action; double: one table chooses, the other judges
+    Sarsa               Q(s', a')                 the next action that is really played
+    expected Sarsa      sum of pi(b) Q(s', b)     the mean over the next action, by its probabilities
+    Monte Carlo         the return from s' on     what the game really brought
+
+and 0 if the game is over in s'. If the learner plays both sides, s' is the other side's position, and V counts
+negatively.
+`ActionTable.update` is that line; its source runs interpreted, and compiled in every loop over games.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from tictac_agents.tabular.learner import Arrays, Environment, Preset, Schedule, draw, explores
-from tictac_agents.tabular.table_learner import Floats, Ints, Rows, TableLearner, new_rows
-from tictac_env.checks import flag, number, one_of, schedule
+from tictac_agents.base_learner import Arrays
+from tictac_agents.settings import Schedule, setting, takes
+from tictac_agents.tabular.folding import Folding, folding_of
+from tictac_agents.tabular.learner import Environment, draw, explores
+from tictac_agents.tabular.table_learner import Floats, Ints, Rows, TableLearner, TableSettings, new_rows
 from tictac_env.compiled import borrowing_kernel, kernel_methods
 from tictac_env.games import Game
 from tictac_env.policies.policy import pick
-from tictac_env.position import symmetries
 
 Q_LEARNING, SARSA, EXPECTED_SARSA, MONTE_CARLO = range(4)
 """The rules: what follows a step is worth as much as the best action, the chosen one, their mean, or the return."""
-UPDATES = ("backward", "online")
-
-
-@kernel_methods
-class Folding(NamedTuple):
-    """The symmetries of a board, which fold a position's images into one.
-
-    The images share a row, and so do the actions that the position's own symmetries exchange: on tic-tac-toe's empty
-    board the four corners are one slot.
-    """
-
-    bits: Ints
-    """int64 (symmetries, cells, 2): for each cell its bit, and the bit of the cell it is taken to."""
-    actions: Ints
-    """int64 (symmetries, num_actions): the image of each action."""
-
-    def fold(self, own: int, opp: int) -> tuple[int, int, int]:
-        """The least image (own, opp) of a position, and the symmetries that lead to it, as a set of bits."""
-        least_own = least_opp = leading = 0
-        for k in range(len(self.bits)):
-            image_own = image_opp = 0
-            for cell in range(self.bits.shape[1]):
-                bit, image = self.bits[k, cell, 0], self.bits[k, cell, 1]
-                if own & bit:
-                    image_own |= image
-                elif opp & bit:
-                    image_opp |= image
-            if leading == 0 or image_own < least_own or (image_own == least_own and image_opp < least_opp):
-                least_own, least_opp, leading = image_own, image_opp, 1 << k
-            elif image_own == least_own and image_opp == least_opp:
-                leading |= 1 << k
-        return least_own, least_opp, leading
-
-    def slot(self, leading: int, action: int) -> int:
-        """The slot of an action in a position whose least image the symmetries `leading` lead to."""
-        slot: int = self.actions.shape[1]
-        while leading > 0:
-            others = leading & (leading - 1)
-            k = ((leading ^ others) - 1).bit_count()
-            slot = min(slot, int(self.actions[k, action]))
-            leading = others
-        return slot
-
-
-def folding_of(game: Game, symmetry: bool) -> Folding:
-    """The symmetries of a game's board, or the identity alone."""
-    every = symmetries(game) if symmetry else symmetries(game)[:1]
-    return Folding(np.array([one.bits for one in every], np.int64), np.array([one.actions for one in every], np.int64))
 
 
 def best_value(table: ActionTable, i: int, step: int, learning: int, judging: int) -> float:
@@ -133,6 +97,40 @@ class ActionTable(NamedTuple):
     end_teaches_both: bool
     """If both of two tables learn the last step of a game."""
 
+    def update(self, i: int, step: int, last: bool, following: float) -> float:
+        """Moves Q(s, a) towards its target, r + gamma * what follows, or r if the step ended the game.
+
+        Returns the target. `following` is the target of the next step, for Monte Carlo control.
+        """
+        # Which table learns, and which one judges the next action: with double Q-learning a coin decides.
+        learning = judging = 0
+        if len(self.q) == 2 and not (last and self.end_teaches_both):
+            learning = draw(self.random) & 1
+            judging = 1 - learning
+        # The target is the reward, and the value of what follows by the rule of the algorithm.
+        target = float(self.rewards[i, step])
+        if not last:
+            if self.rule == Q_LEARNING:
+                following = best_value(self, i, step + 1, learning, judging)
+            elif self.rule == SARSA:
+                following = chosen_value(self, i, step + 1)
+            elif self.rule == EXPECTED_SARSA:
+                following = mean_value(self, i, step + 1)
+            target += self.sign * self.gamma * following
+        # Q(s, a) moves towards it.
+        self.move_towards(learning, i, step, target)
+        if last and self.end_teaches_both:
+            self.move_towards(1, i, step, target)
+        return target
+
+    def move_towards(self, table: int, i: int, step: int, target: float) -> None:
+        """Moves Q(s, a) in one of the tables towards a target, by the step size that the rate, or N(s, a), gives."""
+        row, slot = self.steps[i, step, 0], self.steps[i, step, 1]
+        td_error = target - self.q[table, row, slot]
+        self.counts[table, row, slot] += 1
+        rate = self.rate if self.rate > 0 else float(self.counts[table, row, slot] ** -self.decay)
+        self.q[table, row, slot] += rate * td_error
+
     def begin_game(self, game: Game, i: int, seat: int, own: int, opp: int) -> None:
         """Begins a game on board i."""
         self.lengths[i] = 0
@@ -178,37 +176,6 @@ class ActionTable(NamedTuple):
                 following = self.update(i, earlier, terminated and earlier == step, following)
         return True
 
-    def update(self, i: int, step: int, last: bool, following: float) -> float:
-        """Moves Q(s, a) towards its target, r + gamma * what follows, or r if the step ended the game.
-
-        Returns the target. `following` is the target of the next step, for Monte Carlo control.
-        """
-        learning = judging = 0
-        if len(self.q) == 2 and not (last and self.end_teaches_both):  # double Q-learning
-            learning = draw(self.random) & 1
-            judging = 1 - learning
-        target = float(self.rewards[i, step])
-        if not last:
-            if self.rule == Q_LEARNING:
-                following = best_value(self, i, step + 1, learning, judging)
-            elif self.rule == SARSA:
-                following = chosen_value(self, i, step + 1)
-            elif self.rule == EXPECTED_SARSA:
-                following = mean_value(self, i, step + 1)
-            target += self.sign * self.gamma * following
-        self.move_towards(learning, i, step, target)
-        if last and self.end_teaches_both:
-            self.move_towards(1, i, step, target)
-        return target
-
-    def move_towards(self, table: int, i: int, step: int, target: float) -> None:
-        """Moves Q(s, a) in one of the tables towards a target, by the step size that the rate, or N(s, a), gives."""
-        row, slot = self.steps[i, step, 0], self.steps[i, step, 1]
-        td_error = target - self.q[table, row, slot]
-        self.counts[table, row, slot] += 1
-        rate = self.rate if self.rate > 0 else float(self.counts[table, row, slot] ** -self.decay)
-        self.q[table, row, slot] += rate * td_error
-
     def greedy(self, game: Game, own: int, opp: int, row: int, leading: int) -> int:
         """The actions of highest value in a position, as a set of `choice` bits."""
         legal, best, choices = game.legal(own, opp), -np.inf, 0
@@ -232,9 +199,9 @@ class ActionTable(NamedTuple):
     def row_for(self, game: Game, own: int, opp: int) -> tuple[int, int]:
         """The row of a position, added if it is new, and the symmetries that lead to it."""
         least_own, least_opp, leading = self.folding.fold(own, opp)
-        known = self.rows.used[0]
+        next_row = self.rows.used[0]
         row = self.rows.get_or_add(least_own, least_opp, 0)
-        if row == known:
+        if row == next_row:
             legal = game.legal(own, opp)
             for action in range(game.num_actions):
                 if legal & game.choice(action):
@@ -261,108 +228,37 @@ def row_for(game: Game, table: ActionTable, own: int, opp: int) -> int:
     return table.row_for(game, own, opp)[0]
 
 
-class QLearning(TableLearner):
-    """Learns the value of each action, the best action following (Watkins, "Learning from delayed rewards", 1989).
+@dataclass(frozen=True, kw_only=True)
+class ActionSettings(TableSettings):
+    """The settings of all learners of action values."""
 
-    After a step from position s by action a, with reward r and s' the next position in which the learner moves,
+    learning_rate: Schedule | None = setting(
+        0.4,
+        "the step size: a number, or several for equal parts of the run; None for N(s, a) ** -decay, where N counts "
+        'how often a table learned the action (Even-Dar and Mansour, "Learning rates for Q-learning", 2003)',
+        1e-9,
+        1,
+    )
+    decay: float = setting(0.75, "the exponent of the step size N(s, a) ** -decay", 0.5, 1)
+    epsilon: Schedule = setting(
+        (0.5, 0.4, 0.3, 0.2, 0.1, 0.05, 0.02, 0.01),
+        "the chance of a random action: a number, or several for equal parts of the run",
+        0,
+        1,
+    )
+    symmetry: bool = setting(True, "True if mirrored and rotated positions share one value")
+    initial_value: float = setting(0.0, "the value of every action before learning", -1e9, 1e9)
 
-        Q(s, a) += learning_rate * (r + gamma * max Q(s', .) - Q(s, a)),
 
-    the maximum counting 0 if the game is over. With `opponent=None` the learner plays both sides; s' is then the
-    other side's position, and its value counts negatively.
+class ActionLearner(TableLearner):
+    """A learner of action values by one of the rules."""
 
-    With `double` there are two tables; a coin decides which one learns, from the value that the other gives to the
-    action it holds best itself (van Hasselt, "Double Q-learning", 2010). It plays by their mean.
-
-    Presets (`QLearning.preset(name)`):
-        S2: the published Q-table, 14,000 games against random play, half of them from each seat.
-        S2-double: the same with two tables, which both learn the last step of a game.
-        S2-draw: the same as S2 with a draw worth as much as a win.
-        S2-minimax: S2, trained against the minimax player that draws among its best moves.
-        infallible: S2 cured. Against random play an agent soon learns that a trap is worth laying even if one reply
-            to it wins by force, as random play seldom finds that reply: so S2's table now and then loses to a player
-            that does. Against perfect play alone there is nothing to be won, and it never learns to win. The cure is to
-            make a loss dearer. The best response to random play that pays 1 for a win and -k for a loss gives up a
-            little of what it wins for never losing as soon as k is large enough; on tic-tac-toe, from k = 3.5 on, it
-            is unbeatable from both seats *and* wins all that an unbeatable player can, 99.479 % as the first and
-            91.640 % as the second. With k = 10 this is far from the edge; steps that shrink with N(s, a) and much
-            exploration then tell the last half per cent apart. (Another cure is a teacher that errs with probability
-            0.5 to 0.7, `Mixture(["random", "minimax"], [0.6, 0.4])`: a trap fails often enough not to pay. It has
-            the same best response, but its games are noisier, so it takes longer to learn.)
-        self-play: unbeatable after a few thousand games against itself.
-
-    Args:
-        env: an environment of ours, or its id; any opponent, seat and type of observation.
-        learning_rate: the step size, in (0, 1]: a number, or several for equal parts of the run; None for
-            N(s, a) ** -decay, where N counts how often a table learned the action (Even-Dar and Mansour, "Learning
-            rates for Q-learning", 2003).
-        decay: the exponent of that step size, in [0.5, 1].
-        gamma: the discount, in [0, 1].
-        epsilon: the chance of a random action, in [0, 1]: a number, or several for equal parts of the run.
-        symmetry: True if mirrored and rotated positions share one value.
-        updates: "backward": a game's steps are learned at its end, the last one first, so that a result reaches the
-            first move at once; "online": each step as it is made.
-        double: True to learn two tables (double Q-learning).
-        end_teaches_both: with `double`, True if both tables learn the last step of a game, whose target is its reward.
-        initial_value: the value of every action before learning.
-        seed: makes the run reproducible; None for fresh entropy.
-
-    Raises:
-        ValueError: an argument is out of its range; the message names it.
-
-    Example:
-        >>> import gymnasium as gym, tictac_env
-        >>> from tictac_agents import QLearning
-        >>> agent = QLearning(gym.make("TicTacToe-v0", play_as="random"), seed=0).learn(total_episodes=500)
-        >>> len(agent)
-        370
-    """
-
-    PRESETS: ClassVar[dict[str, Preset]] = {
-        "S2": Preset({}, {"opponent": "random", "play_as": "alternate"}, 14_000),
-        "S2-double": Preset(
-            {"double": True, "end_teaches_both": True}, {"opponent": "random", "play_as": "alternate"}, 14_000
-        ),
-        "S2-draw": Preset({}, {"opponent": "random", "play_as": "alternate", "rewards": (1, 1, 0)}, 14_000),
-        "S2-minimax": Preset({}, {"opponent": "minimax", "play_as": "alternate"}, 14_000),
-        "infallible": Preset(
-            {"learning_rate": None, "decay": 0.75, "epsilon": 0.6},
-            {"opponent": "random", "play_as": "alternate", "rewards": (1, 0, -10)},
-            80_000,
-        ),
-        "self-play": Preset({"learning_rate": (0.8, 0.4, 0.1), "epsilon": 0.5}, {"opponent": None}, 9_000),
-    }
-
-    rule: int = Q_LEARNING
+    settings: ActionSettings
     ROW_ARRAYS: ClassVar[dict[str, int]] = {"q": 1, "counts": 1}
     GAME_ARRAYS = ("lengths", "steps", "rewards")
 
-    def __init__(
-        self,
-        env: Environment | str,
-        learning_rate: Schedule | None = 0.4,
-        decay: float = 0.75,
-        gamma: float = 1.0,
-        epsilon: Schedule = (0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.0, 0.0, 0.0),
-        symmetry: bool = True,
-        updates: str = "backward",
-        double: bool = False,
-        end_teaches_both: bool = False,
-        initial_value: float = 0.0,
-        seed: int | None = None,
-    ) -> None:
-        self.double = flag("double", double)
-        self.end_teaches_both = flag("end_teaches_both", end_teaches_both)
-        if self.end_teaches_both and not self.double:
-            raise ValueError("end_teaches_both=True needs double=True: there is one table")
-        super().__init__(env, seed)
-        self.learning_rate = None if learning_rate is None else schedule("learning_rate", learning_rate, 1e-9, 1)
-        self.decay = number("decay", decay, 0.5, 1)
-        self.gamma = number("gamma", gamma, 0, 1)
-        self.epsilon = schedule("epsilon", epsilon, 0, 1)
-        self.symmetry = flag("symmetry", symmetry)
-        self.initial_value = number("initial_value", initial_value, -1e9, 1e9)
-        self.updates = one_of("updates", updates, UPDATES)
+    def __init__(self, env: Environment | str, settings: ActionSettings) -> None:
+        super().__init__(env, settings)
         self.forget()
 
     @property
@@ -377,28 +273,31 @@ class QLearning(TableLearner):
         counts: Floats = self.table.counts[:, : len(self)].sum(axis=0)
         return counts
 
-    def _new_table(self) -> ActionTable:
+    def _empty_table(
+        self, rule: int, online: bool = False, tables: int = 1, end_teaches_both: bool = False
+    ) -> ActionTable:
+        """A table without rows that learns by one of the rules; the arguments are fields of `ActionTable`."""
         board: Any = self.env.unwrapped
         rows, steps = new_rows(), (self.num_envs, self.game.cells + 1)
-        shape = 2 if self.double else 1, len(rows.positions), self.game.num_actions
+        shape = tables, len(rows.positions), self.game.num_actions
         return ActionTable(
             random=self._random_state,
             epsilon=0.0,
             rate=0.0,
             rows=rows,
-            folding=folding_of(self.game, self.symmetry),
+            folding=folding_of(self.game, self.settings.symmetry),
             q=np.full(shape, np.nan),
             counts=np.full(shape, np.nan),
             lengths=np.zeros(self.num_envs, np.int64),
             steps=np.zeros((*steps, 3), np.int64),
             rewards=np.zeros(steps),
-            rule=self.rule,
+            rule=rule,
             sign=1.0 if board.opponent is not None else -1.0,
-            gamma=float(self.gamma),
-            decay=float(self.decay),
-            initial_value=float(self.initial_value),
-            online=self.updates == "online",
-            end_teaches_both=self.end_teaches_both,
+            gamma=float(self.settings.gamma),
+            decay=float(self.settings.decay),
+            initial_value=float(self.settings.initial_value),
+            online=online,
+            end_teaches_both=end_teaches_both,
         )
 
     def _accepts_games(self, games: Arrays, plies: npt.NDArray[Any]) -> bool:
@@ -433,7 +332,114 @@ class QLearning(TableLearner):
         self.table.counts[:, : len(self)][open_slots] = counts[open_slots]
 
 
-class Sarsa(QLearning):
+@dataclass(frozen=True, kw_only=True)
+class QLearningSettings(ActionSettings):
+    """The settings of `QLearning`."""
+
+    PRESETS: ClassVar = {
+        "S2": {"play_as": "alternate", "total": 14_000},
+        "S2-double": {"double": True, "end_teaches_both": True, "play_as": "alternate", "total": 14_000},
+        "S2-draw": {"play_as": "alternate", "rewards": (1, 1, 0), "total": 14_000},
+        "S2-minimax": {"opponent": "minimax", "play_as": "alternate", "total": 14_000},
+        "infallible": {
+            "learning_rate": None,
+            "decay": 0.75,
+            "epsilon": 0.6,
+            "play_as": "alternate",
+            "rewards": (1, 0, -10),
+            "total": 80_000,
+        },
+        "self-play": {"learning_rate": (0.8, 0.4, 0.1), "epsilon": 0.5, "opponent": None, "total": 9_000},
+    }
+    epsilon: Schedule = setting(
+        (0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.0, 0.0, 0.0),
+        "the chance of a random action: a number, or several for equal parts of the run",
+        0,
+        1,
+    )
+    updates: str = setting(
+        "backward",
+        "backward to learn a game at its end, the last step first, so that a result reaches the first move at once; "
+        "online to learn each step as it is made",
+        choices=("backward", "online"),
+    )
+    double: bool = setting(False, "True to learn two tables (double Q-learning)")
+    end_teaches_both: bool = setting(
+        False, "with `double`, True if both tables learn the last step of a game, whose target is its reward"
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.end_teaches_both and not self.double:
+            raise ValueError("end_teaches_both=True needs double=True: there is one table")
+
+
+class QLearning(ActionLearner):
+    """Learns the value of each action, the best action following (Watkins, "Learning from delayed rewards", 1989).
+
+    After a step from position s by action a, with reward r and s' the next position in which the learner moves,
+
+        Q(s, a) += learning_rate * (r + gamma * max Q(s', .) - Q(s, a)),
+
+    the maximum counting 0 if the game is over. With `opponent=None` the learner plays both sides; s' is then the
+    other side's position, and its value counts negatively.
+
+    With `double` there are two tables; a coin decides which one learns, from the value that the other gives to the
+    action it holds best itself (van Hasselt, "Double Q-learning", 2010). It plays by their mean.
+
+    Presets (`QLearning.preset(name)`):
+        S2: the published Q-table, 14,000 games against random play, half of them from each seat.
+        S2-double: the same with two tables, which both learn the last step of a game.
+        S2-draw: the same as S2 with a draw worth as much as a win.
+        S2-minimax: S2, trained against the minimax player that draws among its best moves.
+        infallible: S2 cured. Against random play an agent soon learns that a trap is worth laying even if one reply
+            to it wins by force, as random play seldom finds that reply: so S2's table now and then loses to a player
+            that does. Against perfect play alone there is nothing to be won, and it never learns to win. The cure is to
+            make a loss dearer. The best response to random play that pays 1 for a win and -k for a loss gives up a
+            little of what it wins for never losing as soon as k is large enough; on tic-tac-toe, from k = 3.5 on, it
+            is unbeatable from both seats *and* wins all that an unbeatable player can, 99.479 % as the first and
+            91.640 % as the second. With k = 10 this is far from the edge; steps that shrink with N(s, a) and much
+            exploration then tell the last half per cent apart. (Another cure is a teacher that errs with probability
+            0.5 to 0.7, `Mixture(["random", "minimax"], [0.6, 0.4])`: a trap fails often enough not to pay. It has
+            the same best response, but its games are noisier, so it takes longer to learn.)
+        self-play: unbeatable after a few thousand games against itself.
+
+    Args:
+        env: an environment of ours, or its id; any opponent, seat and type of observation.
+        {settings}
+
+    Raises:
+        ValueError: an argument is out of its range; the message names it.
+
+    Example:
+        >>> import gymnasium as gym, tictac_env
+        >>> from tictac_agents import QLearning
+        >>> agent = QLearning(gym.make("TicTacToe-v0", play_as="random"), seed=0).learn(total_episodes=500)
+        >>> len(agent)
+        370
+    """
+
+    SETTINGS = QLearningSettings
+    settings: QLearningSettings
+
+    @takes(QLearningSettings)
+    def __init__(self, env: Environment | str, settings: QLearningSettings) -> None:
+        super().__init__(env, settings)
+
+    def _new_table(self) -> ActionTable:
+        own = self.settings
+        tables = 2 if own.double else 1
+        return self._empty_table(Q_LEARNING, own.updates == "online", tables, own.end_teaches_both)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SarsaSettings(ActionSettings):
+    """The settings of `Sarsa`."""
+
+    expected: bool = setting(False, "True to take the mean over the next action")
+
+
+class Sarsa(ActionLearner):
     """Learns the value of each action, the learner going on as it does, exploration included.
 
     After a step from position s by action a, with reward r, the next position s' and the action a' chosen there,
@@ -447,15 +453,7 @@ class Sarsa(QLearning):
 
     Args:
         env: an environment of ours, or its id; any opponent, seat and type of observation.
-        learning_rate: the step size, in (0, 1]: a number, or several for equal parts of the run; None for
-            N(s, a) ** -decay, where N counts how often the action was learned.
-        decay: the exponent of that step size, in [0.5, 1].
-        gamma: the discount, in [0, 1].
-        epsilon: the chance of a random action, in [0, 1]: a number, or several for equal parts of the run.
-        expected: True to take the mean over the next action.
-        symmetry: True if mirrored and rotated positions share one value.
-        initial_value: the value of every action before learning.
-        seed: makes the run reproducible; None for fresh entropy.
+        {settings}
 
     Raises:
         ValueError: an argument is out of its range; the message names it.
@@ -467,28 +465,30 @@ class Sarsa(QLearning):
         True
     """
 
-    PRESETS: ClassVar[dict[str, Preset]] = {}
+    SETTINGS = SarsaSettings
+    settings: SarsaSettings
 
-    def __init__(
-        self,
-        env: Environment | str,
-        learning_rate: Schedule | None = 0.4,
-        decay: float = 0.75,
-        gamma: float = 1.0,
-        epsilon: Schedule = (0.5, 0.4, 0.3, 0.2, 0.1, 0.05, 0.02, 0.01),
-        expected: bool = False,
-        symmetry: bool = True,
-        initial_value: float = 0.0,
-        seed: int | None = None,
-    ) -> None:
-        self.expected = flag("expected", expected)
-        self.rule = EXPECTED_SARSA if self.expected else SARSA
-        super().__init__(
-            env, learning_rate, decay, gamma, epsilon, symmetry, "online", False, False, initial_value, seed
-        )
+    @takes(SarsaSettings)
+    def __init__(self, env: Environment | str, settings: SarsaSettings) -> None:
+        super().__init__(env, settings)
+
+    def _new_table(self) -> ActionTable:
+        rule = EXPECTED_SARSA if self.settings.expected else SARSA
+        return self._empty_table(rule, online=True)
 
 
-class MonteCarlo(QLearning):
+@dataclass(frozen=True, kw_only=True)
+class MonteCarloSettings(ActionSettings):
+    """The settings of `MonteCarlo`: with no learning rate and a decay of 1, values are the means of all returns."""
+
+    PRESETS: ClassVar = {"S3": {"epsilon": 0.1, "opponent": None, "total": 100_000}}
+    learning_rate: Schedule | None = setting(
+        None, "the step size, as of `QLearning`; None for N(s, a) ** -decay", 1e-9, 1
+    )
+    decay: float = setting(1.0, "the exponent of that step size; 1 for the mean of all returns", 0.5, 1)
+
+
+class MonteCarlo(ActionLearner):
     """Learns the value of each action as the mean of what games brought that it was played in.
 
     At the end of a game every action played moves towards the return G that followed it, all rewards to the end:
@@ -504,12 +504,7 @@ class MonteCarlo(QLearning):
 
     Args:
         env: an environment of ours, or its id; any opponent, seat and type of observation.
-        learning_rate: None for the mean of all returns, or a step size in (0, 1] (several for equal parts of a run).
-        gamma: the discount, in [0, 1].
-        epsilon: the chance of a random action, in [0, 1]: a number, or several for equal parts of the run.
-        symmetry: True if mirrored and rotated positions share one value.
-        initial_value: the value of every action before learning.
-        seed: makes the run reproducible; None for fresh entropy.
+        {settings}
 
     Raises:
         ValueError: an argument is out of its range; the message names it.
@@ -520,20 +515,12 @@ class MonteCarlo(QLearning):
         200
     """
 
-    PRESETS: ClassVar[dict[str, Preset]] = {
-        "S3": Preset({"epsilon": 0.1}, {"opponent": None}, 100_000),
-    }
+    SETTINGS = MonteCarloSettings
+    settings: MonteCarloSettings
 
-    rule = MONTE_CARLO
+    @takes(MonteCarloSettings)
+    def __init__(self, env: Environment | str, settings: MonteCarloSettings) -> None:
+        super().__init__(env, settings)
 
-    def __init__(
-        self,
-        env: Environment | str,
-        learning_rate: Schedule | None = None,
-        gamma: float = 1.0,
-        epsilon: Schedule = (0.5, 0.4, 0.3, 0.2, 0.1, 0.05, 0.02, 0.01),
-        symmetry: bool = True,
-        initial_value: float = 0.0,
-        seed: int | None = None,
-    ) -> None:
-        super().__init__(env, learning_rate, 1.0, gamma, epsilon, symmetry, initial_value=initial_value, seed=seed)
+    def _new_table(self) -> ActionTable:
+        return self._empty_table(MONTE_CARLO)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self
 
 import gymnasium as gym
@@ -17,14 +18,16 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.vector import AutoresetMode
 
-from tictac_agents.tabular.learner import NO_LIMIT, Arrays, Environment, Learner, Schedule
+from tictac_agents.base_learner import NO_LIMIT, Arrays
+from tictac_agents.settings import Schedule, Settings, setting
+from tictac_agents.tabular.learner import Environment, Learner
 from tictac_env.compiled import borrowing_kernel, in_one_line, is_kept, kernel_methods, machine_code
 from tictac_env.envs.protocol import GOES_ON, NOT_GIVEN, PLAY_AS, Rewards, Setup, begin, reward, seen, step
 from tictac_env.envs.single import BoardEnv
 from tictac_env.envs.vector.board_batch import BatchOpponents
 from tictac_env.envs.vector.boards import boards_of, int64_array
 from tictac_env.envs.vector.passes import CompiledOpponents
-from tictac_env.games import Game, game_of
+from tictac_env.games import Game
 from tictac_env.position_batch import PositionBatch
 from tictac_env.rng import LOW_32, mix
 
@@ -128,6 +131,23 @@ class LoopLimits(NamedTuple):
     play_as: str | None = None
 
 
+@dataclass(frozen=True, kw_only=True)
+class TableSettings(Settings):
+    """The settings of all learners with tables.
+
+    Raises:
+        ValueError: a setting is of a wrong type or out of its range; the message names it.
+    """
+
+    learning_rate: Schedule | None = setting(
+        0.1, "the step size: a number, or several for equal parts of the run; None for 1 / N(s), by visits", 1e-9, 1
+    )
+    gamma: float = setting(1.0, "the discount", 0, 1)
+    epsilon: Schedule = setting(
+        0.1, "the chance of a random action: a number, or several for equal parts of the run", 0, 1
+    )
+
+
 class TableLearner(Learner):
     """A learner whose table is a `NamedTuple` of arrays, with methods for kernels.
 
@@ -150,12 +170,11 @@ class TableLearner(Learner):
     """The table's arrays with an entry for each row, and the axis of the rows."""
     GAME_ARRAYS: ClassVar[tuple[str, ...]] = ()
     """The table's arrays of unfinished games."""
-    learning_rate: Schedule | None
-    epsilon: Schedule
+    settings: TableSettings
     table: Any  # a NamedTuple's _replace keeps its class, which mypy does not know
 
-    def __init__(self, env: Environment | str, seed: int | None) -> None:
-        super().__init__(env, seed)
+    def __init__(self, env: Environment | str, settings: TableSettings) -> None:
+        super().__init__(env, settings)
         self.compiled = True
         self.num_envs = int(getattr(self.env, "num_envs", 1))
         board: Any = self.env.unwrapped
@@ -207,11 +226,10 @@ class TableLearner(Learner):
         """
         code = self._code.get(kernel)
         if code is None:
-            known = self._runs[kernel]
+            earlier = self._runs[kernel]
             self._runs[kernel] += runs
-            given = self.game, self.table, *arguments
-            if known + runs > HOT or (not known and is_kept(kernel, *given)):
-                code = self._code[kernel] = machine_code(kernel, *given)
+            if earlier + runs > HOT or (not earlier and is_kept(kernel, self.game, self.table, *arguments)):
+                code = self._code[kernel] = machine_code(kernel, self.game, self.table, *arguments)
             else:
                 code = getattr(kernel, "py_func", kernel)
         return code(self.game, self.table, *arguments)
@@ -279,13 +297,13 @@ class TableLearner(Learner):
     def _loop_arguments(self, limits: LoopLimits, randomness: Ints | None = None) -> tuple[Any, ...]:
         """The arguments of `play_whole_games`."""
         board: Any = self.env.unwrapped
-        given = board.arguments
+        setting = board.arguments
         if randomness is None:
             randomness = np.zeros(2, np.int64)
-        setup, seat = given.setup(int64_array), PLAY_AS.index(limits.play_as or given.play_as)
+        setup, seat = setting.setup(int64_array), PLAY_AS.index(limits.play_as or setting.play_as)
         opponents, room = opponents_of(board).compiled, self.game.cells * self._most_new
         counts = limits.games, limits.steps, room
-        return self.game, self.table, setup, opponents, given.rewards, seat, randomness, *counts
+        return self.game, self.table, setup, opponents, setting.rewards, seat, randomness, *counts
 
     def _limits(self) -> LoopLimits:
         """The limits up to the next change of a schedule, or the last game of the run."""
@@ -294,9 +312,9 @@ class TableLearner(Learner):
         now, last = self._counted(), self._run.end
         by_episodes = self._run.counter == "episodes"
         last -= 1 if by_episodes else self.game.cells
-        for schedule in (self.epsilon, self.learning_rate):
+        for schedule in (self.settings.epsilon, self.settings.learning_rate):
             if isinstance(schedule, Sequence):
-                last = min(last, self._run.next_change(schedule, now))
+                last = min(last, self._run.next_change(len(schedule), now))
         left = max(0, last - now)
         return LoopLimits(left, NO_LIMIT) if by_episodes else LoopLimits(NO_LIMIT, left)
 
@@ -304,8 +322,9 @@ class TableLearner(Learner):
 
     def _scheduled_table(self) -> Any:
         """The table, with the step size and epsilon of now."""
-        rate = 0.0 if self.learning_rate is None else float(self.scheduled(self.learning_rate))
-        epsilon = float(self.scheduled(self.epsilon))
+        learning_rate = self.settings.learning_rate
+        rate = 0.0 if learning_rate is None else float(self.scheduled(learning_rate))
+        epsilon = float(self.scheduled(self.settings.epsilon))
         if (rate, epsilon) != (self.table.rate, self.table.epsilon):
             self.table = self.table._replace(rate=rate, epsilon=epsilon)
         return self.table
@@ -400,11 +419,10 @@ class TableLearner(Learner):
         self._games.phase[:] = OVER
         self._pays = None
 
-    @classmethod
-    def _most_bytes(cls, meta: dict[str, Any]) -> int:
-        game, boards = game_of(meta["game"]), len(meta["board"].get("boards", ["0"])[0])
-        rows: int = 2 * 3**game.cells  # all positions, in both tables
-        return rows * (32 + 16 * game.num_actions) + boards * BOARD_BYTES
+    def _most_bytes(self, meta: dict[str, Any]) -> int:
+        boards = len(meta["board"].get("boards", ["0"])[0])
+        rows: int = 2 * 3**self.game.cells  # all positions, in both tables
+        return rows * (32 + 16 * self.game.num_actions) + boards * BOARD_BYTES
 
     def _games_under_way(self) -> Arrays:
         if not self.under_way:
@@ -416,9 +434,9 @@ class TableLearner(Learner):
     def _set_games_under_way(self, arrays: Arrays, board: Mapping[str, Any]) -> None:
         if "games_view" not in arrays:
             return
-        wanted = {name: getattr(self.table, name) for name in self.GAME_ARRAYS} | {"view": np.stack(self._games)}
-        saved = {name: arrays[f"games_{name}"] for name in wanted}
-        for name, array in wanted.items():
+        current = {name: getattr(self.table, name) for name in self.GAME_ARRAYS} | {"view": np.stack(self._games)}
+        saved = {name: arrays[f"games_{name}"] for name in current}
+        for name, array in current.items():
             if saved[name].shape != array.shape or saved[name].dtype != array.dtype:
                 raise ValueError(f"its games_{name} are {saved[name].dtype} {saved[name].shape}, not {array.shape}")
         boards = boards_of(np.array(board["boards"]))
@@ -430,7 +448,7 @@ class TableLearner(Learner):
         if not possible.all() or not self._accepts_games(saved, np.bitwise_count(stones)):
             raise ValueError("its unfinished games are not those on its boards")
         for name in self.GAME_ARRAYS:
-            wanted[name][:] = saved[name]
+            current[name][:] = saved[name]
         for array, read in zip(self._games, games, strict=True):
             array[:] = read
 

@@ -1,16 +1,25 @@
-"""TD(lambda) on state values: the table, how it changes as games go on, and the learner."""
+"""TD learning on values of positions, v(s).
+
+As the game goes on from position s to s', the value moves by a step size towards its target:
+
+    v(s) += step * (reward + gamma * v(s') - v(s)),      or, if the game is over in s',
+    v(s) += step * (result - v(s))
+
+`ValueTable.update_value` is that line. With TD(lambda), the positions before s share in the correction.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from tictac_agents.tabular.learner import NO_LIMIT, Arrays, Environment, Preset, Schedule, draw, explores
-from tictac_agents.tabular.table_learner import Floats, Ints, Rows, TableLearner, new_rows
-from tictac_env.checks import flag, number, one_of, schedule
+from tictac_agents.base_learner import NO_LIMIT, Arrays
+from tictac_agents.settings import setting, takes
+from tictac_agents.tabular.learner import Environment, draw, explores
+from tictac_agents.tabular.table_learner import Floats, Ints, Rows, TableLearner, TableSettings, new_rows
 from tictac_env.compiled import kernel_methods
 from tictac_env.envs.single import check_rewards
 from tictac_env.games import DRAWN, LOST, UNFINISHED, WON, Game
@@ -18,8 +27,6 @@ from tictac_env.policies.policy import pick
 from tictac_env.position import Position
 
 Bools = npt.NDArray[np.bool_]
-PLIES = ("all", "own")
-UPDATES = ("backward", "online")
 
 
 class TableEntry(NamedTuple):
@@ -62,17 +69,17 @@ class ValueTable(NamedTuple):
     visits: Ints
     """int64 (capacity,), N(s)."""
     finals: Bools
-    """bool (capacity,), whether the game is over there."""
+    """bool (capacity,), True if the game is over there."""
     routes: Ints
     """int64 (N, 2, cells + 2), for each board and seat the rows passed."""
     skips: Bools
-    """bool (N, 2, cells + 2), which steps from one position of a route to the next are not to be learned."""
+    """bool (N, 2, cells + 2), True for the steps along a route that are not to be learned."""
     lengths: Ints
     """int64 (N, 2), of the routes."""
     over: Bools
-    """bool (N,), whether the position after the last move is final."""
+    """bool (N,), True if the position after the last move is final."""
     results: Ints
-    """int64 (3,), how many games the first player has won, how many were drawn, how many the second has won."""
+    """int64 (3,), the numbers of games that the first player won, that were drawn, and that the second won."""
     gamma: float
     trace_decay: float
     """Lambda."""
@@ -83,15 +90,29 @@ class ValueTable(NamedTuple):
     """The reward of a ply that does not end the game."""
     initial_value: float
     parts: Ints
-    """int64 (2,), for each seat which part of the rows holds its values: 0 and 1, or 0 for both."""
+    """int64 (2,), for each seat the part of the rows that holds its values: 0 and 1, or 0 for both."""
     self_play: bool
-    """Whether both sides step, and learn."""
+    """True if both sides step, and learn."""
     every_ply: bool
     online: bool
     learn_exploring: bool
     learn_explored: bool
     set_last: bool
     know_results: bool
+
+    def update_value(self, seat: int, row: int, next_row: int) -> float:
+        """Moves v(s) towards its target, the result or r + gamma * v(s'), and returns the TD error."""
+        self.visits[row] += 1
+        td_error = self.step + self.gamma * self.values[next_row] - self.values[row]
+        if self.finals[next_row]:  # a result is the whole target, whatever the discount
+            td_error = self.values[next_row] - self.values[row]
+        self.correct(seat, row, td_error)
+        return float(td_error)
+
+    def correct(self, seat: int, row: int, td_error: float) -> None:
+        """Moves v(s) by a step of the size that the learning rate, or N(s), gives."""
+        rate = self.rate if self.rate > 0 else 1 / self.visits[row]
+        self.assign(seat, row, self.values[row] + rate * td_error)
 
     def begin_game(self, game: Game, i: int, seat: int, own: int, opp: int) -> None:
         """A game begins on board i, as `seat` sees it."""
@@ -128,7 +149,7 @@ class ValueTable(NamedTuple):
     def learn_from_result(
         self, game: Game, i: int, seat: int, own: int, opp: int, reward: float, terminated: bool, truncated: bool
     ) -> bool:
-        """Learns from the position that the move on board i led to. Returns whether the game there is over for it."""
+        """Learns from the position that the move on board i led to. Returns True if the game there is over for it."""
         if not self.over[i] and not self.self_play:
             reached = self.reach(game, seat, own, opp)
             if self.every_ply or self.finals[reached]:
@@ -163,6 +184,7 @@ class ValueTable(NamedTuple):
         if length > 0:
             skips[length - 1] |= explored and not self.learn_exploring
             if self.online and not skips[length - 1]:
+                # TD(lambda): the positions before share in the error, less with each ply back.
                 td_error = self.update_value(seat, route[length - 1], row)
                 weight = self.gamma * self.trace_decay
                 step = length - 2
@@ -180,20 +202,6 @@ class ValueTable(NamedTuple):
                 for step in range(self.lengths[i, seat] - 2, -1, -1):
                     if not self.skips[i, seat, step]:
                         self.update_value(seat, self.routes[i, seat, step], self.routes[i, seat, step + 1])
-
-    def update_value(self, seat: int, row: int, next_row: int) -> float:
-        """Moves v(s) towards its target, the result or r + gamma * v(s'), and returns the TD error."""
-        self.visits[row] += 1
-        td_error = self.step + self.gamma * self.values[next_row] - self.values[row]
-        if self.finals[next_row]:
-            td_error = self.values[next_row] - self.values[row]
-        self.correct(seat, row, td_error)
-        return float(td_error)
-
-    def correct(self, seat: int, row: int, td_error: float) -> None:
-        """Moves v(s) by a step of the size that the learning rate, or N(s), gives."""
-        rate = self.rate if self.rate > 0 else 1 / self.visits[row]
-        self.assign(seat, row, self.values[row] + rate * td_error)
 
     def assign(self, seat: int, row: int, value: float) -> None:
         """Sets v(s) in the table of `seat`."""
@@ -215,9 +223,9 @@ class ValueTable(NamedTuple):
 
     def row_of(self, game: Game, seat: int, own: int, opp: int) -> int:
         """The row of a position in the table of `seat`, which gets one if it has none."""
-        known = self.rows.used[0]
+        next_row = self.rows.used[0]
         row = self.rows.get_or_add(own, opp, self.parts[seat])
-        if row == known:
+        if row == next_row:
             self.finals[row], self.values[row] = self.status(game, own, opp)
             self.visits[row] = 0
             if not self.know_results:
@@ -232,7 +240,7 @@ class ValueTable(NamedTuple):
         return row
 
     def value_of(self, game: Game, seat: int, own: int, opp: int) -> float:
-        """What a position is worth to the player in `seat`; no row is added."""
+        """The value of a position to the player in `seat`; no row is added."""
         row = self.rows.find(own, opp, self.parts[seat])
         if row >= 0:
             return float(self.values[row])
@@ -248,7 +256,7 @@ class ValueTable(NamedTuple):
                 values[action] = self.value_of(game, game.seat(own, opp), mine, other)
 
     def status(self, game: Game, own: int, opp: int) -> tuple[bool, float]:
-        """Whether a position is final, and what it is worth when it is met for the first time."""
+        """True if a position is final; and its value when it is met for the first time."""
         outcome = self.outcome(game, own, opp)
         if outcome == UNFINISHED:
             return False, self.initial_value
@@ -256,6 +264,7 @@ class ValueTable(NamedTuple):
 
     def outcome(self, game: Game, own: int, opp: int) -> int:
         """The result for the owner of the stones `own`, whoever is to move."""
+        # Stones alone do not say whose turn it is, so both views are asked.
         result, theirs = game.result(own, opp), game.result(opp, own)
         if result == LOST or theirs == WON:
             return LOST
@@ -264,112 +273,52 @@ class ValueTable(NamedTuple):
         return DRAWN if result == DRAWN else UNFINISHED
 
 
-class ValueTD(TableLearner):
-    """Learns the value of each position from the values of those that follow it: TD(lambda).
+@dataclass(frozen=True, kw_only=True)
+class StateSettings(TableSettings):
+    """The settings of all learners of state values."""
 
-    It plays the move that leads to the position of highest value. As the game goes on from position s to s',
+    rewards: tuple[float, ...] = setting(
+        (1.0, 0.5, 0.0),
+        "for a win, a draw, a loss and, if given, each ply that does not end the game; they replace the environment's "
+        "rewards",
+    )
+    initial_value: float = setting(0.5, "the value of a position before learning", -1e9, 1e9)
+    plies: str = setting(
+        "all",
+        "all to learn every position of a game; own to learn only those after the learner's own moves",
+        choices=("all", "own"),
+    )
+    updates: str = setting(
+        "backward",
+        "online to learn during the game; backward to learn at its end, the last position first",
+        choices=("backward", "online"),
+    )
+    trace_decay: float = setting(0.0, 'lambda; a value above 0 needs updates "online"', 0, 1)
+    learn_exploring: bool = setting(
+        True, "True if the position before an exploring move learns from the position after it"
+    )
 
-        v(s) += step * (reward + gamma * v(s') - v(s)),
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_rewards(self.rewards)
+        if self.trace_decay and self.updates == "backward":
+            raise ValueError(
+                f"trace_decay={self.trace_decay!r} needs updates='online': a backward sweep hands results on already"
+            )
 
-    where `step` is the learning rate or 1 / N(s). If the game is over in s', the target is its result alone (Sutton,
-    "Learning to predict by the methods of temporal differences", 1988; Sutton and Barto, section 1.5, chapter 6). With
-    `trace_decay` (lambda) the positions before s share in the correction, lambda * gamma times less with each ply.
 
-    Values are those of one side; each seat has a table. With `opponent=None` both sides play and learn.
+class StateLearner(TableLearner):
+    """A learner of state values."""
 
-    Presets (`ValueTD.preset(name)`):
-        S1: self-play, both walk back the whole game at its end. (Ours draws some 6,500 of its 10,000 training games,
-            with an epsilon of 0.05 some 7,500; the published one 8,250 to 8,295. How that explores was not said.)
-        S3: self-play, the positions after one's own moves, each worth 0 until it is learned, even a win; the last one
-            is set to the result; a position that an exploring move led to learns nothing from what follows.
-            (Published as "Monte Carlo". As the second player it loses some 20 % of its games against random play.)
-        S3-improved: S3 with results known in advance, 0.5 for any other new position, a last position that moves by
-            the learning rate, and nothing learned from an exploring move by the position before it. Most runs
-            cannot be beaten.
-        S4-prequel: self-play, TD(0) on every ply as it is played. (Its step size and exploration were not published;
-            these are ours.)
-
-    Args:
-        env: an environment of ours, or its id; any opponent, seat and type of observation.
-        learning_rate: the step size, in (0, 1]: a number, or several for equal parts of the run; None for
-            1 / N(s), where N counts how often the position was learned.
-        gamma: the discount, in [0, 1].
-        epsilon: the chance of a random action, in [0, 1]: a number, or several for equal parts of the run.
-        rewards: for a win, a draw, a loss and, if given, each ply that does not end the game. They replace the
-            environment's rewards.
-        initial_value: the value of a position before learning.
-        plies: "all" to learn every position of a game; "own" to learn only those after the learner's own moves.
-        updates: "online" to learn during the game; "backward" to learn at its end, the last position first.
-        trace_decay: lambda, in [0, 1]; a value above 0 needs updates "online".
-        learn_exploring: True if the position before an exploring move learns from the position after it.
-        learn_explored: True if the position after an exploring move learns from the rest of the game.
-        set_last: True to set the last position after the learner's own move to the result, whatever the step size; it
-            needs plies "own".
-        know_results: True if the value of a finished game is its result from the beginning; False if it is
-            `initial_value` until a game ends there.
-        seed: makes the run reproducible; None for fresh entropy.
-
-    Raises:
-        ValueError: an argument is out of its range; the message names it.
-
-    Example:
-        >>> from tictac_agents import ValueTD
-        >>> ValueTD.preset("S3", seed=0).learn(total_episodes=200).num_episodes
-        200
-    """
-
-    PRESETS: ClassVar[dict[str, Preset]] = {
-        "S1": Preset({}, {"opponent": None}, 10_000),
-        "S3": Preset(
-            {"initial_value": 0.0, "plies": "own", "learn_explored": False, "set_last": True, "know_results": False},
-            {"opponent": None},
-            100_000,
-        ),
-        "S3-improved": Preset({"plies": "own", "learn_exploring": False}, {"opponent": None}, 100_000),
-        "S4-prequel": Preset({"updates": "online", "rewards": (1, 0.5, -1)}, {"opponent": None}, 50_000),
-    }
-
+    settings: StateSettings
     ROW_ARRAYS: ClassVar[dict[str, int]] = {"values": 0, "visits": 0, "finals": 0}
     GAME_ARRAYS = ("routes", "skips", "lengths", "over")
     table: ValueTable
+    _learn_explored, _set_last, _know_results = True, False, True  # see `ValueTDSettings`
 
-    def __init__(
-        self,
-        env: Environment | str,
-        learning_rate: Schedule | None = 0.1,
-        gamma: float = 1.0,
-        epsilon: Schedule = 0.1,
-        rewards: Sequence[float] = (1.0, 0.5, 0.0),
-        initial_value: float = 0.5,
-        plies: str = "all",
-        updates: str = "backward",
-        trace_decay: float = 0.0,
-        learn_exploring: bool = True,
-        learn_explored: bool = True,
-        set_last: bool = False,
-        know_results: bool = True,
-        seed: int | None = None,
-    ) -> None:
-        super().__init__(env, seed)
+    def __init__(self, env: Environment | str, settings: StateSettings) -> None:
+        super().__init__(env, settings)
         self._results = np.zeros(3, np.int64)
-        self.learning_rate = None if learning_rate is None else schedule("learning_rate", learning_rate, 1e-9, 1)
-        self.gamma = number("gamma", gamma, 0, 1)
-        self.epsilon = schedule("epsilon", epsilon, 0, 1)
-        self.rewards = check_rewards(rewards)
-        self.initial_value = number("initial_value", initial_value, -1e9, 1e9)
-        self.plies = one_of("plies", plies, PLIES)
-        self.updates = one_of("updates", updates, UPDATES)
-        self.trace_decay = number("trace_decay", trace_decay, 0, 1)
-        if self.trace_decay and self.updates == "backward":
-            raise ValueError(
-                f"trace_decay={trace_decay!r} needs updates='online': a backward sweep hands results on already"
-            )
-        self.learn_exploring = flag("learn_exploring", learn_exploring)
-        self.learn_explored = flag("learn_explored", learn_explored)
-        self.set_last = flag("set_last", set_last)
-        if self.set_last and self.plies == "all":
-            raise ValueError("set_last=True needs plies='own': with 'all' the last position is the end of the game")
-        self.know_results = flag("know_results", know_results)
         self.forget()
 
     @property
@@ -433,7 +382,7 @@ class ValueTD(TableLearner):
     def _new_table(self) -> ValueTable:
         rows = new_rows()
         capacity = len(rows.positions)
-        win, draw, loss, step = self.rewards
+        win, draw, loss, step = check_rewards(self.settings.rewards)
         board: Any = self.env.unwrapped
         return self._table_class()(
             random=self._random_state,
@@ -445,21 +394,21 @@ class ValueTD(TableLearner):
             finals=np.zeros(capacity, np.bool_),
             **self._new_games(self.num_envs),
             results=self._results,
-            gamma=float(self.gamma),
-            trace_decay=float(self.trace_decay),
+            gamma=float(self.settings.gamma),
+            trace_decay=float(self.settings.trace_decay),
             win=win,
             draw=draw,
             loss=loss,
             step=step,
-            initial_value=float(self.initial_value),
+            initial_value=float(self.settings.initial_value),
             parts=np.array([0, self._num_parts() - 1], np.int64),
             self_play=board.opponent is None,
-            every_ply=self.plies == "all",
-            online=self.updates == "online",
-            learn_exploring=self.learn_exploring,
-            learn_explored=self.learn_explored,
-            set_last=self.set_last,
-            know_results=self.know_results,
+            every_ply=self.settings.plies == "all",
+            online=self.settings.updates == "online",
+            learn_exploring=self.settings.learn_exploring,
+            learn_explored=self._learn_explored,
+            set_last=self._set_last,
+            know_results=self._know_results,
         )
 
     def _table_class(self) -> type[ValueTable]:
@@ -525,3 +474,89 @@ class ValueTD(TableLearner):
                     raise ValueError(f"its table {seat} holds an impossible position, or one twice: {own}, {opp}")
             self.table.values[begin : len(self)] = values
             self.table.visits[begin : len(self)] = visits
+
+
+@dataclass(frozen=True, kw_only=True)
+class ValueTDSettings(StateSettings):
+    """The settings of `ValueTD`."""
+
+    PRESETS: ClassVar = {
+        "S1": {"opponent": None, "total": 10_000},
+        "S3": {
+            "initial_value": 0.0,
+            "plies": "own",
+            "learn_explored": False,
+            "set_last": True,
+            "know_results": False,
+            "opponent": None,
+            "total": 100_000,
+        },
+        "S3-improved": {"plies": "own", "learn_exploring": False, "opponent": None, "total": 100_000},
+        "S4-prequel": {"updates": "online", "rewards": (1, 0.5, -1), "opponent": None, "total": 50_000},
+    }
+    learn_explored: bool = setting(
+        True, "True if the position after an exploring move learns from the rest of the game"
+    )
+    set_last: bool = setting(
+        False,
+        "True to set the last position after the learner's own move to the result, whatever the step size; it needs "
+        'plies "own"',
+    )
+    know_results: bool = setting(
+        True,
+        "True if the value of a finished game is its result from the beginning; False if it is `initial_value` until a "
+        "game ends there",
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.set_last and self.plies == "all":
+            raise ValueError("set_last=True needs plies='own': with 'all' the last position is the end of the game")
+
+
+class ValueTD(StateLearner):
+    """Learns the value of each position from the values of those that follow it: TD(lambda).
+
+    It plays the move that leads to the position of highest value. As the game goes on from position s to s',
+
+        v(s) += step * (reward + gamma * v(s') - v(s)),
+
+    where `step` is the learning rate or 1 / N(s). If the game is over in s', the target is its result alone (Sutton,
+    "Learning to predict by the methods of temporal differences", 1988; Sutton and Barto, section 1.5, chapter 6). With
+    `trace_decay` (lambda) the positions before s share in the correction, lambda * gamma times less with each ply.
+
+    Values are those of one side; each seat has a table. With `opponent=None` both sides play and learn.
+
+    Presets (`ValueTD.preset(name)`):
+        S1: self-play, both walk back the whole game at its end. (Ours draws some 6,500 of its 10,000 training games,
+            with an epsilon of 0.05 some 7,500; the published one 8,250 to 8,295. How that explores was not said.)
+        S3: self-play, the positions after one's own moves, each worth 0 until it is learned, even a win; the last one
+            is set to the result; a position that an exploring move led to learns nothing from what follows.
+            (Published as "Monte Carlo". As the second player it loses some 20 % of its games against random play.)
+        S3-improved: S3 with results known in advance, 0.5 for any other new position, a last position that moves by
+            the learning rate, and nothing learned from an exploring move by the position before it. Most runs
+            cannot be beaten.
+        S4-prequel: self-play, TD(0) on every ply as it is played. (Its step size and exploration were not published;
+            these are ours.)
+
+    Args:
+        env: an environment of ours, or its id; any opponent, seat and type of observation.
+        {settings}
+
+    Raises:
+        ValueError: an argument is out of its range; the message names it.
+
+    Example:
+        >>> from tictac_agents import ValueTD
+        >>> ValueTD.preset("S3", seed=0).learn(total_episodes=200).num_episodes
+        200
+    """
+
+    SETTINGS = ValueTDSettings
+    settings: ValueTDSettings
+
+    @takes(ValueTDSettings)
+    def __init__(self, env: Environment | str, settings: ValueTDSettings) -> None:
+        self._learn_explored = settings.learn_explored
+        self._set_last, self._know_results = settings.set_last, settings.know_results
+        super().__init__(env, settings)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import tictac_env
 from tictac_agents import AGENTS
-from tictac_agents.factory import new_agent, presets, usual
+from tictac_agents.plan import Plan, preset, tuned
 from tictac_apps.bench.records import key_of
 from tictac_apps.cli.train import option
 from tictac_env.arena.verdicts import gives_probabilities
@@ -82,17 +82,17 @@ LEARNERS: dict[str, dict[str, CastLearner]] = {
         "Sarsa": CastLearner("Sarsa"),
         "MonteCarlo": CastLearner("MonteCarlo", "S3"),
         "ValueTD": CastLearner("ValueTD", "S3-improved"),
-        "AlphaZero": CastLearner("AlphaZero", changes={"total_games": 2_000}),
+        "AlphaZero": CastLearner("AlphaZero", changes={"total": 2_000}),
         "DQN": CastLearner("DQN", seconds=35),
         "MaskablePPO": CastLearner("MaskablePPO", seconds=40),
     },
     "ConnectFour-v0": {
-        "QLearning": CastLearner("QLearning", "self-play", {"total_episodes": 20_000}),
-        "MonteCarlo": CastLearner("MonteCarlo", "S3", {"total_episodes": 20_000}),
-        "NTupleTD": CastLearner("NTupleTD", changes={"tuples": 120, "total_games": 1_100_000}, seconds=45),
-        "AlphaZero": CastLearner("AlphaZero", changes={"total_games": 25_000}, seconds=50),
-        "DQN": CastLearner("DQN", changes={"total_timesteps": 400_000}, seconds=33),
-        "MaskablePPO": CastLearner("MaskablePPO", changes={"total_timesteps": 300_000}, seconds=48),
+        "QLearning": CastLearner("QLearning", "self-play", {"total": 20_000}),
+        "MonteCarlo": CastLearner("MonteCarlo", "S3", {"total": 20_000}),
+        "NTupleTD": CastLearner("NTupleTD", changes={"tuples": 120, "total": 1_100_000}, seconds=45),
+        "AlphaZero": CastLearner("AlphaZero", changes={"total": 25_000}, seconds=50),
+        "DQN": CastLearner("DQN", changes={"total": 400_000}, seconds=33),
+        "MaskablePPO": CastLearner("MaskablePPO", changes={"total": 300_000}, seconds=48),
         "FittedQ": CastLearner("FittedQ", "S4", seconds=600),
         "GameTree": CastLearner("GameTree", seconds=300),
     },
@@ -134,14 +134,14 @@ class TrainingRun:
     Attributes:
         algorithm: its name in `tictac_agents.AGENTS`.
         preset: the preset that its settings begin with; "" for none.
-        settings: of the learner; None for a planner, which has those of its preset.
+        plan: of the learner, with its seed; None for a planner, which has that of its preset.
         seed: makes the training reproducible.
         points: of its learning curve, about.
     """
 
     algorithm: str
     preset: str
-    settings: Any
+    plan: Plan | None
     seed: int
     points: int
 
@@ -153,25 +153,25 @@ class TrainingRun:
     @property
     def file(self) -> str:
         """The name of its file, which the settings tell."""
-        kept = None if self.settings is None else self.settings.to_dict()
-        about = {"settings": kept, "preset": self.preset, "points": self.points, "version": tictac_env.__version__}
+        plan = None if self.plan is None else self.plan.to_dict()
+        about = {"plan": plan, "preset": self.preset, "points": self.points, "version": tictac_env.__version__}
         digest = hashlib.sha256(key_of(json.loads(json.dumps(about))).encode()).hexdigest()[:10]
         return f"{self.algorithm}-{self.seed}-{digest}.{'zip' if self.kind == 'network' else 'npz'}"
 
     @property
     def command(self) -> str:
         """The command that trains the same learner."""
-        if self.settings is None:
-            made = f"{self.algorithm}.preset({self.preset!r}).learn().save('{self.algorithm}.npz')"
-            return f'python -c "from tictac_agents import {self.algorithm}; {made}"'
-        game, options = self.settings.game, [f"--preset {self.preset}"] if self.preset else []
-        base = presets(self.algorithm)[self.preset] if self.preset else usual(self.algorithm, game)
-        for one in fields(self.settings):
-            value = getattr(self.settings, one.name)
-            if one.name == "game" or value != getattr(base, one.name):
-                options.append(f"{option(one.name)} {'none' if value is None else value}")
-        if self.kind == "network" and self.settings.is_small:
-            options.append(f"--stop-when-proven --eval-freq {self.every(self.settings.total_timesteps)}")
+        if self.plan is None:
+            code = f"{self.algorithm}.preset({self.preset!r}).learn().save('{self.algorithm}.npz')"
+            return f'python -c "from tictac_agents import {self.algorithm}; {code}"'
+        game, options = self.plan.game, [f"--preset {self.preset}"] if self.preset else []
+        base = preset(self.algorithm, self.preset) if self.preset else tuned(self.algorithm, str(game))
+        usual = base.to_dict() | {"seed": self.seed}
+        for name, value in self.plan.to_dict().items():
+            if name == "game" or value != usual[name]:
+                options.append(f"{option(self.algorithm, name)} {'none' if value is None else value}")
+        if self.kind == "network" and self.plan.is_small:
+            options.append(f"--stop-when-proven --eval-freq {self.every(self.plan.length)}")
         return " ".join(["tictac train", self.algorithm, *options, f"--seed {self.seed}"])
 
     def every(self, total: int) -> int:
@@ -182,10 +182,10 @@ class TrainingRun:
         """The training in one sentence, with the games or steps that it took."""
         about = AGENTS[self.algorithm].help
         about = about[0].upper() + about[1:]
-        if self.settings is None:
+        if self.plan is None:
             return f"{about}: the whole game against random play, swept until no value changes."
         length = f"{games:,} games" if games else f"{steps:,} steps"
-        opponent = getattr(self.settings, "opponent", None)
+        opponent = None if self.plan.kind == "games" else self.plan.opponent
         return f"{about}: {length} against {'itself' if opponent is None else opponent}."
 
 
@@ -246,20 +246,13 @@ def cast(
 
 
 def _training(learner: CastLearner, game: str, seed: int, scale: RunScale) -> TrainingRun:
-    settings = None
+    plan = None
     if AGENTS[learner.algorithm].kind != "planner":
-        settings = presets(learner.algorithm)[learner.preset] if learner.preset else usual(learner.algorithm, game)
-        settings = settings.changed(game=game, **learner.changes)
-        length = length_of(settings)
+        plan = preset(learner.algorithm, learner.preset) if learner.preset else tuned(learner.algorithm, game)
+        plan = plan.changed(game=game, seed=seed, **learner.changes)
         if scale.shorter != 1:
-            whole = getattr(settings, length) or new_agent(learner.algorithm, settings, seed).run_games
-            settings = settings.changed(**{length: max(1, round(scale.shorter * whole))})
-    return TrainingRun(learner.algorithm, learner.preset, settings, seed, scale.points)
-
-
-def length_of(settings: Any) -> str:
-    """The setting that has the length of a run."""
-    return next(name for name in ("total_episodes", "total_games", "total_timesteps") if hasattr(settings, name))
+            plan = plan.changed(total=max(1, round(scale.shorter * plan.length)))
+    return TrainingRun(learner.algorithm, learner.preset, plan, seed, scale.points)
 
 
 def without_networks(names: Sequence[str]) -> list[str]:

@@ -4,75 +4,46 @@ from __future__ import annotations
 
 import json
 import time
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import tictac_agents
-from tictac_agents.curves import against_perfect, mistakes
-from tictac_agents.factory import new_agent
-from tictac_apps.bench.cast import RunScale, TrainingRun, length_of, most_positions
-from tictac_env.arena import verdict
-from tictac_env.games import Game
+from tictac_agents.curves import LearningCurve
+from tictac_agents.judge import Judge
+from tictac_agents.plan import UNITS, Plan
+from tictac_apps.bench.cast import RunScale, TrainingRun, most_positions
+from tictac_env.checks import SEATS
 from tictac_env.policies import as_policy
-from tictac_env.position import IllegalMove
-from tictac_env.solver.enumerate import SMALL_CELLS
 from tictac_env.storage import read_json, save_text
 
 WORTH_COMPILING = 8_000
 """Tables that learn from fewer games need no compiled loop."""
 
 
-class RunCurve:
-    """A callback of `learn` of any agent that judges it exactly now and then, its seconds left out.
-
-    Args:
-        every: the games or steps between two points.
-        game: the rules.
-        scale: how exact results of a large game are.
-
-    Attributes:
-        points: a dict for each: cpu_seconds, games (None for networks) and steps; exploitability on a small game (None
-            after an illegal move), mistakes on a large one; v_perfect, the shares won, drawn and lost against perfect
-            play as "first" and "second", and whether they are "exact"; None after an illegal move.
-        proven: whether the learner was unbeatable at the last point.
+def curve_of(agent: Any, plan: Plan, every: int, scale: RunScale) -> LearningCurve:
+    """The learning curve of a training, judged as exactly as the scale says; on a small game a network ends at its
+    proof.
     """
+    most = most_positions(as_policy(agent, plan.rules), plan.rules, scale)
+    judge = Judge(plan.rules, scale.exact_games, most)
+    return LearningCurve(every, until_proven=plan.kind == "network" and plan.is_small, judge=judge)
 
-    def __init__(self, every: int, game: Game, scale: RunScale) -> None:
-        self.called_every = self._every = every
-        self._game, self._scale = game, scale
-        self.points: list[dict[str, Any]] = []
-        self.proven = False
-        self._done = 0
-        self._began = time.process_time()
 
-    def __call__(self, agent: Any, last: bool = False) -> bool:
-        """Adds a point if it is due, or `last`, and the latest is older."""
-        games = getattr(agent, "num_episodes", getattr(agent, "num_games", None))
-        steps: Any = getattr(agent, "num_timesteps", None)
-        done = steps if games is None else games
-        if done - self._done >= (1 if last else self._every):
-            now = time.process_time()
-            self._done = done
-            about = {"cpu_seconds": round(now - self._began, 4), "games": games, "steps": steps}
-            self.points.append(about | self._judged(agent))
-            self._began += time.process_time() - now
-        return True
-
-    def _judged(self, agent: Any) -> dict[str, Any]:
-        found: dict[str, Any] = {"exploitability": None, "mistakes": None, "v_perfect": None}
-        with suppress(IllegalMove):
-            if self._game.cells <= SMALL_CELLS:
-                truth = verdict(agent, self._game)
-                self.proven = truth.unbeatable
-                first, second = (list(seat.against_best) for seat in (truth.as_first, truth.as_second))
-                v_perfect = {"first": first, "second": second, "exact": True}
-                found |= {"exploitability": truth.exploitability, "v_perfect": v_perfect}
-            else:
-                most = most_positions(as_policy(agent, self._game), self._game, self._scale)
-                v_perfect = against_perfect(agent, self._game, most, self._scale.exact_games)
-                found |= {"mistakes": mistakes(agent, self._game), "v_perfect": v_perfect}
-        return found
+def points_of(curve: LearningCurve) -> list[dict[str, Any]]:
+    """The rows of a curve for the record: cpu_seconds, games (None for networks) and steps; exploitability on a small
+    game, mistakes on a large one; v_perfect, the shares won, drawn and lost against perfect play as "first" and
+    "second", and True in "exact" if they are exact; None after an illegal move.
+    """
+    points = []
+    for row in curve.rows:
+        judged, v_perfect = row.judgement, None
+        if judged.against_perfect is not None:
+            shares = {seat: list(share) for seat, share in zip(SEATS, judged.against_perfect, strict=True)}
+            v_perfect = {**shares, "exact": judged.exact}
+        about = {"cpu_seconds": round(row.seconds, 4), "games": row.games, "steps": row.timesteps}
+        measures = {"exploitability": judged.exploitability, "mistakes": judged.mistakes, "v_perfect": v_perfect}
+        points.append({**about, **measures})
+    return points
 
 
 def train_player(training: TrainingRun, folder: Path, scale: RunScale) -> dict[str, Any]:
@@ -120,23 +91,23 @@ def _planned(training: TrainingRun, scale: RunScale) -> Trained:
 
 def _trained_learner(training: TrainingRun, scale: RunScale) -> Trained:
     """Trains a table, or an agent that learns from games of its own."""
-    settings = training.settings
-    learner = new_agent(training.algorithm, settings, training.seed)
-    length = length_of(settings)
-    total = getattr(settings, length) or learner.run_games
-    if training.kind == "table" and total >= WORTH_COMPILING:
+    plan: Any = training.plan
+    learner = plan.new_agent()
+    if plan.kind == "table" and plan.length >= WORTH_COMPILING:
         learner.compile()  # beforehand, so that no compiling is in the curve
-    curve = RunCurve(training.every(total), settings.rules, scale)
-    learner.learn(**{length: total}, callback=curve, progress_bar=False)
-    curve(learner, last=True)
-    return learner, curve.points[-1], curve.points
+    curve = curve_of(learner, plan, training.every(plan.length), scale)
+    learner.learn(**{f"total_{UNITS[plan.kind]}": plan.length}, callback=curve, progress_bar=False)
+    points = points_of(curve)
+    return learner, points[-1], points
 
 
 def _trained_network(training: TrainingRun, scale: RunScale) -> Trained:
     """Trains a network of Stable-Baselines3; on a small game the run ends once it is proven unbeatable."""
-    settings = training.settings
-    model = new_agent(training.algorithm, settings, training.seed)
-    curve = RunCurve(training.every(settings.total_timesteps), settings.rules, scale)
-    model.learn(settings.total_timesteps, lambda *_: curve(model) and not curve.proven)
-    curve(model, last=True)
-    return model, curve.points[-1], curve.points
+    plan: Any = training.plan
+    model = plan.new_agent()
+    curve = curve_of(model, plan, training.every(plan.length), scale)
+    model.learn(plan.length, lambda *_: curve(model))
+    if curve.rows[-1].timesteps != model.num_timesteps:
+        curve.add(model)
+    points = points_of(curve)
+    return model, points[-1], points

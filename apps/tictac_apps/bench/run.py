@@ -25,7 +25,7 @@ from typing import Any
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import tictac_env
-from tictac_agents.curves import part_of
+from tictac_agents.judge import part_of
 from tictac_apps.bench.cast import (
     FULL,
     NEEDING_TORCH,

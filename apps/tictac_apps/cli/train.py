@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import argparse
 import functools
-import inspect
 import json
-import math
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import tictac_agents
 from tictac_agents import AGENTS
-from tictac_agents.checkpoint import Checkpoint
-from tictac_agents.factory import new_agent, one_thread, presets, settings_class, usual
-from tictac_agents.settings import GameSettings, Settings
+from tictac_agents.base_learner import Checkpoint
+from tictac_agents.plan import OFFERED, UNITS, Plan, one_thread, preset, settings_class, tuned
+from tictac_agents.settings import Allowed
 from tictac_apps.cli.arguments import (
     CommandParser,
     add_file,
@@ -30,13 +27,11 @@ from tictac_apps.cli.arguments import (
 )
 from tictac_env.arena import play_match, verdict
 from tictac_env.checks import positive
-from tictac_env.games import GAMES, did_you_mean, game_name
+from tictac_env.games import GAMES, game_name
 from tictac_env.policies.loading import settings_of
 from tictac_env.solver.enumerate import SMALL_CELLS
 from tictac_env.storage import check_writable
 
-SHORT_RUN = 100_000
-"""Steps of a network's run if nothing says how many."""
 POINTS = 100
 """Points of a curve in TensorBoard, at most and about, of an agent that learns from games of its own."""
 MATCH_GAMES = 200
@@ -66,21 +61,24 @@ def run_train(options: argparse.Namespace) -> int:
     return 0
 
 
-def chosen(arguments: argparse.Namespace) -> Any:
-    """The settings of a preset, the tuned ones of the game or the defaults, with the changes of the command line.
+def chosen(arguments: argparse.Namespace) -> Plan:
+    """The plan of a preset, the tuned one of the game or the default one, with the changes of the command line.
 
     Raises:
         ValueError: there is no such preset, or a setting is of a wrong type.
     """
     agent, name = arguments.agent, arguments.preset
-    if not name:
-        base = usual(agent, " ".join(arguments.game) if "game" in arguments else None)
-    elif name in (known := presets(agent)):
-        base = known[name]
-    else:
-        raise ValueError(f"{agent} has no preset {name!r}; {did_you_mean(name, known)}")
-    given = {one.name: _read(getattr(arguments, one.name)) for one in fields(base) if one.name in arguments}
-    return base.changed(**given)
+    game = " ".join(arguments.game) if "game" in arguments else None
+    base = preset(agent, name) if name else tuned(agent, game)
+    words = {setting: getattr(arguments, setting) for setting in offered(agent) if setting in arguments}
+    return base.changed(seed=arguments.seed, **{setting: _read(values) for setting, values in words.items()})
+
+
+def offered(agent: str) -> dict[str, Allowed]:
+    """What can be set on the command line, with its meaning: the plan's fields and the agent's own settings."""
+    own = settings_class(agent).allowed()
+    fields = {name: Plan.allowed()[name] for name in OFFERED[AGENTS[agent].kind] if name not in own}
+    return fields | {name: allowed for name, allowed in own.items() if allowed.recorded and name != "seed"}
 
 
 def train(arguments: argparse.Namespace) -> Any:
@@ -93,33 +91,33 @@ def train(arguments: argparse.Namespace) -> Any:
     try:
         return _train(arguments)
     except ValueError as error:
-        if (told := in_options(str(error), arguments.agent)) == str(error):
+        if (message := in_options(str(error), arguments.agent)) == str(error):
             raise
-        raise ValueError(told) from error
+        raise ValueError(message) from error
 
 
 def in_options(message: str, agent: str) -> str:
     """The message of an error about settings, with options in place of the settings' names: "--seat must be ..."."""
-    names = "|".join(one.name for one in fields(settings_class(agent)))
-    return re.sub(rf"\b({names})(?==| must )", lambda found: option(found[0]), message)
+    names = "|".join(offered(agent))
+    return re.sub(rf"\b({names})(?==| must )", lambda match: option(agent, match[0]), message)
 
 
 def _train(arguments: argparse.Namespace) -> Any:
-    settings = chosen(arguments)
+    plan = chosen(arguments)
     check_suffix(arguments.agent, arguments.save)
     if arguments.save is not None:
         check_writable(arguments.save)  # now, and not after an hour
     if getattr(arguments, "tensorboard", None) is not None:
         arguments.tensorboard.mkdir(parents=True, exist_ok=True)
-    if getattr(arguments, "stop_when_proven", False) and not settings.is_small:
-        raise ValueError(f"--stop-when-proven needs a game of at most {SMALL_CELLS} cells, not {settings.game!r}")
-    trained = _train_network if AGENTS[arguments.agent].kind == "network" else _train_learner
-    agent, judged = trained(settings, arguments)
-    if not judged and settings.is_small:
-        print(verdict(agent, settings.rules))
+    if getattr(arguments, "stop_when_proven", False) and not plan.is_small:
+        raise ValueError(f"--stop-when-proven needs a game of at most {SMALL_CELLS} cells, not {plan.game!r}")
+    run = _train_network if plan.kind == "network" else _train_learner
+    agent, judged = run(plan, arguments)
+    if not judged and plan.is_small:
+        print(verdict(agent, plan.rules))
     elif not judged:  # by matches, half of them in each seat
         for opponent in ("random", "rule"):
-            print(play_match(agent, opponent, settings.rules, MATCH_GAMES, arguments.seed))
+            print(play_match(agent, opponent, plan.rules, MATCH_GAMES, arguments.seed))
     return agent
 
 
@@ -131,101 +129,92 @@ def check_suffix(agent: str, save: Path | None) -> None:
         raise ValueError(f"--save: a file of {agent} must end in {suffix}, as in {named}, not {save}")
 
 
-def _train_learner(settings: Any, arguments: argparse.Namespace) -> tuple[Any, bool]:
+def _train_learner(plan: Plan, arguments: argparse.Namespace) -> tuple[Any, bool]:
     by = {"workers": chosen_workers(arguments)} if "ray" in arguments else {}
-    learner, callback = new_agent(arguments.agent, settings, arguments.seed, **by), None
-    boards: tuple[Any, ...] = ()
-    if isinstance(settings, Settings):
-        boards, total = (learner.env,), settings.total_episodes  # type: ignore[attr-defined]
-        length = {"total_episodes": total}
-        if arguments.stop_when_proven:  # otherwise a learner's own rule holds, if it has one
-            every = arguments.eval_freq or getattr(settings, "verdict_every", 0) or 1_000
-            callback = tictac_agents.UntilProven(every, getattr(settings, "start_afresh", 0))
-    else:
-        total = learner.run_games if settings.total_games is None else settings.total_games
-        length = {"total_games": total}
-        if arguments.tensorboard is not None or arguments.stop_when_proven:
-            every = arguments.eval_freq or max(1, total // POINTS)
-            callback = tictac_agents.GamesCurve(every, arguments.tensorboard, until_proven=arguments.stop_when_proven)
-    (name,) = length
-    positive(name, total, getattr(learner, "MAX_GAMES", math.inf))  # before the run is announced
+    learner, callback, total = plan.new_agent(**by), None, plan.length
+    boards = (learner.env,) if plan.kind == "table" else ()
+    if plan.kind == "table" and arguments.stop_when_proven:  # otherwise a learner's own rule holds, if it has one
+        every = arguments.eval_freq or getattr(plan.settings, "verdict_every", 0) or 1_000
+        callback = tictac_agents.LearningCurve(every, True, getattr(plan.settings, "start_afresh", 0))
+    elif plan.kind == "games" and (arguments.tensorboard is not None or arguments.stop_when_proven):
+        every = arguments.eval_freq or max(1, total // POINTS)
+        proven, folder = arguments.stop_when_proven, arguments.tensorboard
+        callback = tictac_agents.LearningCurve(every, proven, tensorboard=folder)
+    positive("total", total, learner.MOST)  # before the run is announced
     if arguments.resume is not None:
-        wanted, learner = settings_of(learner), type(learner).load(arguments.resume, *boards, **by)
-        check_resumed(arguments.resume, settings_of(learner), wanted)
+        planned, learner = settings_of(learner), type(learner).load(arguments.resume, *boards, **by)
+        check_resumed(plan.agent, arguments.resume, settings_of(learner), planned)
         if learner.run_end != total:
             run = "holds no run of games" if learner.run_end is None else f"holds a run of {learner.run_end:,} games"
             raise ValueError(f"--resume: {arguments.resume} {run}, not of {total:,}")
-    announce(arguments.agent, settings, f"{total:,} games")
+    announce(plan, f"{total:,} games")
     if arguments.resume is None:
-        learner.learn(**length, callback=callback, checkpoint=arguments.save)
+        learner.learn(**{f"total_{UNITS[plan.kind]}": total}, callback=callback, checkpoint=arguments.save)
     else:
         learner.resume(callback, checkpoint=arguments.save)
     return learner, False
 
 
-def _train_network(settings: Any, arguments: argparse.Namespace) -> tuple[Any, bool]:
+def _train_network(plan: Plan, arguments: argparse.Namespace) -> tuple[Any, bool]:
     """Trains a deep agent, which if the game is small enough is judged now and then; True if it was at the end."""
-    settings = settings.changed(total_timesteps=settings.total_timesteps or SHORT_RUN)
     logged = arguments.tensorboard and str(arguments.tensorboard)
     if arguments.resume is None:
-        model = new_agent(arguments.agent, settings, arguments.seed, tensorboard_log=logged)
+        model = plan.new_agent(tensorboard_log=logged)
     else:
-        made = getattr(tictac_agents, arguments.agent)
+        agent = getattr(tictac_agents, arguments.agent)
         one_thread()
-        model = made.load(arguments.resume, device="cpu", seed=arguments.seed)
-        check_resumed(arguments.resume, settings_of(model), json.loads(json.dumps(settings.to_dict())))
+        model = agent.load(arguments.resume, device="cpu", seed=arguments.seed)
+        check_resumed(plan.agent, arguments.resume, settings_of(model), json.loads(json.dumps(plan.to_dict())))
         model.tensorboard_log = logged
     from tictac_agents.deep.sb3_files import with_suffix  # needs torch
 
-    boards = "one board" if settings.num_envs == 1 else f"{settings.num_envs:,} boards"
-    announce(arguments.agent, settings, f"{settings.total_timesteps:,} steps on {boards}, one thread of torch's")
+    boards = "one board" if plan.num_envs == 1 else f"{plan.num_envs:,} boards"
+    announce(plan, f"{plan.length:,} steps on {boards}, one thread of torch's")
     save: Path | None = arguments.save
     best = save and save.with_name(f"{save.name.removesuffix('.zip')}-best.zip")
-    kept = Checkpoint(lambda path: model.save(path), save and with_suffix(save))
+    checkpoint = Checkpoint(lambda path: model.save(path), save and with_suffix(save))
     exact, freq = None, arguments.eval_freq
-    if settings.is_small:
+    if plan.is_small:
         exact = tictac_agents.ExactEvalCallback(freq, best, arguments.stop_when_proven, verbose=1)
     callbacks = [tictac_agents.GamesCallback(freq), *([exact] if exact else [])]
     failure: OSError | None = None
     try:
         with closing(tictac_agents.ProgressCallback(exact)) as progress:
-            left = settings.total_timesteps - model.num_timesteps
+            left = plan.length - model.num_timesteps
             model.learn(left, [*callbacks, progress], reset_num_timesteps=arguments.resume is None)
     except KeyboardInterrupt:
         print(f"stopped after {model.num_timesteps:,} steps")
     except OSError as error:  # the best model so far, or what TensorBoard shows, cannot be written
         failure = error
     if save is not None:
-        kept.save_at_the_end()
+        checkpoint.save_at_the_end()
         print(f"saved; in Python: tictac_agents.{arguments.agent}.load({str(save)!r})")
         if exact and exact.best:
             print(f"the best by its verdict: tictac_agents.{arguments.agent}.load({str(best)!r})")
     if failure is not None:
         raise failure
-    last = exact.judgements[-1].num_timesteps if exact and exact.judgements else None
+    last = exact.rows[-1].timesteps if exact and exact.rows else None
     return model, last == model.num_timesteps
 
 
-def check_resumed(path: Path, had: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+def check_resumed(agent: str, path: Path, begun: Mapping[str, Any], planned: Mapping[str, Any]) -> None:
     """Raises a ValueError if the run in a file was begun with other settings than those of the command."""
-    for name in sorted(wanted):
-        if had.get(name) != wanted[name]:
-            told = f"--resume: the run in {path} has {option(name)} {had.get(name)}, not {wanted[name]}"
-            raise ValueError(f"{told}; give the options with which it began")
+    for name in sorted(planned):
+        if begun.get(name) != planned[name]:
+            difference = f"{option(agent, name)} {begun.get(name)}, not {planned[name]}"
+            raise ValueError(f"--resume: the run in {path} has {difference}; give the options with which it began")
 
 
-def announce(agent: str, settings: Any, run: str) -> None:
-    """Prints what is trained: on which game, for how long and, if these are settings, against whom in which seat, from
-    which positions and, if the agent has one, with which discount.
+def announce(plan: Plan, run: str) -> None:
+    """Prints the training: on which game, for how long and, if it has boards, against whom in which seat, from which
+    positions and, if the agent has one, with which discount.
     """
-    said = f"{agent} on {game_name(settings.rules) or settings.rules}"
-    if hasattr(settings, "opponent"):
-        seat = SEATS[getattr(settings, "seat", "alternate")]
-        said += " against itself" if settings.opponent is None else f" against {settings.opponent}, {seat}"
-    if isinstance(settings, Settings):
-        gamma = getattr(settings, "discount", getattr(settings, "gamma", None))
-        run += f", start {settings.start}" + ("" if gamma is None else f", gamma {gamma:g}")
-    print(f"{said}: {run}", flush=True)
+    sentence = f"{plan.agent} on {game_name(plan.rules) or plan.rules}"
+    if plan.kind != "games":
+        sentence += " against itself" if plan.opponent is None else f" against {plan.opponent}, {SEATS[plan.seat]}"
+        gamma = plan.discount if plan.kind == "network" else getattr(plan.settings, "gamma", None)
+        run += f", start {plan.start}" + ("" if gamma is None else f", gamma {gamma:g}")
+    print(f"{sentence}: {run}", flush=True)
 
 
 def add_train(parser: CommandParser) -> None:
@@ -240,8 +229,8 @@ def _add_settings(agent: str, parser: CommandParser) -> None:
     kind = AGENTS[agent].kind
     parser.description = f"{agent}: {AGENTS[agent].help}."
     run = parser.add_argument_group("the run")
-    named = f"start from these settings: {', '.join(presets(agent)) or 'there are none'}"
-    run.add_argument("--preset", metavar="NAME", help=named)
+    names = ", ".join(settings_class(agent).PRESETS) or "there are none"
+    run.add_argument("--preset", metavar="NAME", help=f"start from these settings: {names}")
     add_seed(run)
     best = ".zip file; save the best model next to it, as NAME-best.zip"
     written = best if kind == "network" else ".npz file, now and then and at the end"
@@ -252,45 +241,36 @@ def _add_settings(agent: str, parser: CommandParser) -> None:
     run.add_argument("--stop-when-proven", action="store_true", help="stop once the agent is proven unbeatable")
     unit, every = ("steps", 20_000) if kind == "network" else ("games", None)
     usually = {"network": "%(default)s", "table": "1000, or verdict_every", "games": "a hundredth of the run"}[kind]
-    told = f"judge the agent every N {unit} (default: {usually})"
-    run.add_argument("--eval-freq", type=whole_number(1), default=every, metavar="N", help=told)
-    if kind == "games" and "workers" in inspect.signature(getattr(tictac_agents, agent)).parameters:
+    frequency = f"judge the agent every N {unit} (default: {usually})"
+    run.add_argument("--eval-freq", type=whole_number(1), default=every, metavar="N", help=frequency)
+    if "workers" in settings_class(agent).allowed():
         add_workers(run)
-    base = usual(agent)
-    told = (
+    base = tuned(agent)
+    note = (
         f"The defaults are tuned for {base.game}; other games have their own. If --opponent switches between self-play "
         "and games against an opponent, --gamma, --seat and --start change with it."
     )
     title = f"settings (values are JSON, words, or none; games: {', '.join(GAMES)})"
-    settings = parser.add_argument_group(title, None if base == settings_class(agent)() else told)
-    explained = explanations(type(base))
-    for one in fields(base):
-        told = f"{explained[one.name].rstrip('.')} (default: {_in_words(getattr(base, one.name))})"
+    settings = parser.add_argument_group(title, None if base == Plan.of(agent) else note)
+    defaults = base.to_dict() | {"total": base.length}
+    for name, allowed in offered(agent).items():
+        explained = f"{allowed.text} (default: {_in_words(defaults[name])})"
         settings.add_argument(
-            option(one.name),
-            dest=one.name,
+            option(agent, name),
+            dest=name,
             nargs="+",
-            type=game_named if one.name == "game" else str,
-            metavar={"game": "GAME", "opponent": "PLAYER"}.get(one.name, "VALUE"),
+            type=game_named if name == "game" else str,
+            metavar={"game": "GAME", "opponent": "PLAYER"}.get(name, "VALUE"),
             default=argparse.SUPPRESS,  # so that only what is given changes settings
-            help=told.replace("%", "%%"),
+            help=explained.replace("%", "%%"),
         )
 
 
-def option(setting: str) -> str:
-    """The option of a setting: its name, but --seat for `play_as`, as in other commands."""
+def option(agent: str, setting: str) -> str:
+    """The option of a setting: its name, but --seat for `play_as`, as in other commands, and the unit of the total."""
+    if setting == "total":
+        return f"--total-{UNITS[AGENTS[agent].kind]}"
     return f"--{'seat' if setting == 'play_as' else setting.replace('_', '-')}"
-
-
-def explanations(kind: type[GameSettings]) -> dict[str, str]:
-    """The explanation of each setting, from the "Attributes" of the docstrings."""
-    found: dict[str, str] = {}
-    for one in reversed(kind.__mro__[:-1]):
-        attributes = inspect.cleandoc(one.__doc__ or "").partition("Attributes:\n")[2]
-        for entry in re.split(r"^    (?=\w)", attributes, flags=re.MULTILINE)[1:]:
-            name, _, text = entry.partition(": ")
-            found[name] = " ".join(text.split())
-    return found
 
 
 def _in_words(value: Any) -> str:

@@ -17,8 +17,8 @@ import numpy.typing as npt
 
 from tictac_agents.ntuple.network import NTupleNetwork, image
 from tictac_agents.ntuple.ntuple_td import NTupleTD
-from tictac_agents.tabular.q_learning import QLearning
-from tictac_agents.tabular.value_td import ValueTable, ValueTD
+from tictac_agents.tabular.q_learning import ActionLearner
+from tictac_agents.tabular.value_td import StateLearner, ValueTable
 from tictac_apps.export.agent_template import Network
 from tictac_env.arena.verdicts import fixed_actions
 from tictac_env.checks import whole
@@ -161,7 +161,7 @@ def _player(policy: Any, game: KInARow) -> str | None:
         player = player.network
     if isinstance(player, NTupleNetwork):
         return _n_tuples(player) if player.game == game else None
-    if isinstance(player, (QLearning, ValueTD)) and player.game == game:
+    if isinstance(player, (ActionLearner, StateLearner)) and player.game == game:
         return _table(player)
     if isinstance(player, Mixture):
         drawn = [(player.member(i, game), weight) for i, weight in enumerate(player.weights)]
@@ -199,9 +199,9 @@ def _moves(game: Game, positions: Ints, actions: Ints, strict: bool) -> str:
     return _call("Moves", {"positions": translated, "actions": actions.astype(np.int8)}, strict=strict)
 
 
-def _table(learner: QLearning | ValueTD) -> str | None:
+def _table(learner: ActionLearner | StateLearner) -> str | None:
     """The call for a learned table: its values of states, or the best move wherever it has values of actions."""
-    if isinstance(learner, ValueTD):
+    if isinstance(learner, StateLearner):
         table = learner.table
         if type(table) is not ValueTable:
             return None
@@ -209,7 +209,7 @@ def _table(learner: QLearning | ValueTD) -> str | None:
         new = {"win": float(table.win), "other": float(table.initial_value)}
         return _call("StateValues", arrays, tables=tuple(table.parts.tolist()), **new)
     game, stored = learner.game, learner.positions[:, :2]
-    shown = symmetries(game) if learner.symmetry else symmetries(game)[:1]
+    shown = symmetries(game) if learner.settings.symmetry else symmetries(game)[:1]
     positions = np.unique(np.concatenate([image(symmetry, stored) for symmetry in shown]), axis=0)
     batch = PositionBatch(game, positions[:, 0].copy(), positions[:, 1].copy())
     return _moves(game, positions, learner.act_many(batch, np.zeros(len(positions), np.int64)), strict=False)

@@ -193,7 +193,7 @@ class League(StoreResults):
             Refused: as of `KeptAgents.keep`, or there is no such training.
         """
         training = trainings.get(fields.text("token"))
-        game = get_game(training.plan.game)
+        game = get_game(training.request.game)
         name = self.agents.keep(fields.words("name"), game, training.file, training.kept, fields.address)
         training.kept = name
         self._enter(game, self.agents.get(name, game))

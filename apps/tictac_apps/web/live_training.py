@@ -16,17 +16,19 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
 import tictac_agents
-from tictac_agents.curves import against_perfect, mistakes
-from tictac_agents.factory import new_agent
-from tictac_agents.tabular.value_td import ValueTD
+from tictac_agents.judge import Judge, Judgement
+from tictac_agents.tabular.value_td import StateLearner
 from tictac_apps.web.insight import thoughts
-from tictac_apps.web.training_plans import Plan
-from tictac_env.arena import play_match, verdict
+from tictac_apps.web.training_form import TrainingRequest
+from tictac_env.arena import play_match
+from tictac_env.arena.auditing import REPORTING
+from tictac_env.checks import SEATS
+from tictac_env.games import game_name
 from tictac_env.games.registry import import_game
 from tictac_env.lazy import see_current_folder
 from tictac_env.policies import as_policy
@@ -78,18 +80,23 @@ class LiveTraining:
     """A training that reports; the callback of `learn` of tables and of `NTupleTD`.
 
     Args:
-        plan: what is trained.
+        request: the training.
         folder: where the agent is saved.
         output: where the lines are written.
     """
 
-    def __init__(self, plan: Plan, folder: Path, output: TextIO) -> None:
-        self.plan, self.settings = plan, plan.agent_settings()
-        self.rules = self.settings.rules
-        self.agent = new_agent(plan.agent, self.settings, plan.seed)
-        self.path = folder / plan.file_name
-        unit = plan.settings.get("verdict_every") or 1  # so that a learner with verdicts is not called in between
-        self.called_every = unit * max(1, plan.total // POINTS // unit)
+    def __init__(self, request: TrainingRequest, folder: Path, output: TextIO) -> None:
+        self.request, self.plan = request, request.plan
+        self.rules = self.plan.rules
+        self.agent = self.plan.new_agent()
+        self._known = not self.plan.is_small and game_name(self.rules) in REPORTING
+        self._judge = Judge(self.rules, random_games=MATCH_GAMES)
+        self._judge_against_perfect = Judge(self.rules, PERFECT_GAMES, FOLLOWED, MATCH_GAMES)
+        self.path = folder / request.file_name
+        unit = (
+            getattr(self.plan.settings, "verdict_every", 0) or 1
+        )  # so that a learner with verdicts is not called in between
+        self.called_every = unit * max(1, request.total // POINTS // unit)
         self.stopping = threading.Event()
         self.proven = False
         self.watched = Position.start(self.rules)
@@ -115,11 +122,11 @@ class LiveTraining:
     def run(self) -> None:
         """Trains the agent."""
         if self.plan.kind == "network":
-            self.agent.learn(self.plan.total, self.on_step)
+            self.agent.learn(self.request.total, self.on_step)
         else:
             self(self.agent)
-            total = {"table": "total_episodes", "games": "total_games"}[self.plan.kind]
-            self.agent.learn(**{total: self.plan.total}, callback=self, progress_bar=False)
+            total = self.request.counter.replace("num", "total")
+            self.agent.learn(**{total: self.request.total}, callback=self, progress_bar=False)
         self.judge(last=True)
         self.climb(last=True)
         self.show_thoughts()
@@ -136,17 +143,13 @@ class LiveTraining:
     @property
     def done(self) -> int:
         """The number of games, of networks of steps, that it has learned from."""
-        done: int = getattr(self.agent, self._counter)
+        done: int = getattr(self.agent, self.request.counter)
         return done
-
-    @property
-    def _counter(self) -> str:
-        return {"table": "num_episodes", "games": "num_games", "network": "num_timesteps"}[self.plan.kind]
 
     def _go_on(self) -> bool:
         """Judges and reports if it is time; False if the run is to end."""
         # On small games each point is judged, so that the same seed always ends with the same proof.
-        if self.plan.total > self.done >= self._due and (self.settings.is_small or self._allowance.allows("point")):
+        if self.request.total > self.done >= self._due and (self.plan.is_small or self._allowance.allows("point")):
             self._due = (self.done // self.called_every + 1) * self.called_every
             self.judge()
             self.climb()
@@ -154,7 +157,7 @@ class LiveTraining:
             self._reported = time.monotonic()
             self.report("progress", done=self.done)
             self.show_thoughts()
-        return not self.stopping.is_set() and not (self.proven and self.plan.until_proven)
+        return not self.stopping.is_set() and not (self.proven and self.request.until_proven)
 
     def player(self) -> Any:
         """The agent as it plays: greedy moves of a network."""
@@ -176,50 +179,51 @@ class LiveTraining:
             with self._allowance.spending("save"):
                 self.agent.save(self.path)
             self._saved = time.monotonic()
-        if last and self.settings.is_small and self._judged == self.done:
+        if last and self.plan.is_small and self._judged == self.done:
             return
         self._judged = self.done
-        with self._allowance.spending("point"):
-            row = self._row()
         # Only games with known positions have a solver that is quick; what has learned nothing need not be asked.
-        if row["mistakes"] is not None and self.done and (last or self._allowance.allows("perfect")):
-            with self._allowance.spending("perfect"):
-                row["perfect"] = against_perfect(self.player(), self.rules, FOLLOWED, PERFECT_GAMES)
-        self.proven = bool(row["infallible"])
-        self.report("row", **row)
+        judge, kind = self._judge, "point"
+        if self._known and self.done and (last or self._allowance.allows("perfect")):
+            judge, kind = self._judge_against_perfect, "perfect"
+        with self._allowance.spending(kind):
+            judgement = judge(self.player())
+        self.proven = bool(judgement.unbeatable)
+        self.report("row", **self._row(judgement))
         if self.plan.kind == "table" and not last and len(self.agent) <= LARGEST_LESSON:
             with self._allowance.spending("point"):
-                self.report("lesson", **lesson(self.agent, self.settings.env()))
+                self.report("lesson", **lesson(self.agent, self.plan.env()))
 
-    def _row(self) -> dict[str, Any]:
+    def _row(self, judgement: Judgement) -> dict[str, Any]:
         """A point of the curve, for JSON.
 
         Returns:
             `at`, the number of games or steps; `first` and `second`, the shares of games won, drawn and lost against
             random play from either seat, and `exact`, true if these are exact. On small games `exploitability`,
-            `infallible`, for each seat the shortest game that beats it (None if there is none), and `lines`, how many
+            `unbeatable`, for each seat the shortest game that beats it (None if there is none), and `lines`, how many
             games it can win, draw and lose, over all replies from both seats. On large ones `mistakes`, the share on
-            known positions, and `perfect`, the results against perfect play (see `against_perfect`); None if not known.
+            known positions, and `perfect`, the results against perfect play and if they are `exact`; None if not known.
         """
-        agent = self.player()
-        names = ("exploitability", "infallible", "beaten_first", "beaten_second", "lines", "mistakes", "perfect")
-        row: dict[str, Any] = dict.fromkeys(names)
-        if self.settings.is_small:
-            found = verdict(agent, self.rules)
-            first, second = found.as_first.against_random, found.as_second.against_random
-            row |= {"exploitability": found.exploitability, "infallible": found.unbeatable}
-            row |= {"beaten_first": found.as_first.losing_line, "beaten_second": found.as_second.losing_line}
-            row["lines"] = list(found.as_first.lines + found.as_second.lines)
-        else:
-            match = play_match(agent, "random", self.rules, MATCH_GAMES)
-            first, second = match.as_first, match.as_second
-            row["mistakes"] = mistakes(agent, self.rules)
-        shares = {name: [count / side.games for count in side] for name, side in (("first", first), ("second", second))}
-        return {"at": self.done, "exact": self.settings.is_small, **shares, **row}
+        first, second = judgement.against_random or (None, None)
+        row: dict[str, Any] = {
+            "at": self.done,
+            "exact": judgement.verdict is not None,
+            "first": first,
+            "second": second,
+        }
+        row |= {"exploitability": judgement.exploitability, "unbeatable": judgement.unbeatable}
+        row |= dict.fromkeys(("beaten_first", "beaten_second", "lines", "perfect"))
+        if judgement.verdict is not None:
+            seats = judgement.verdict.as_first, judgement.verdict.as_second
+            row["beaten_first"], row["beaten_second"] = (seat.losing_line for seat in seats)
+            row["lines"] = [sum(counts) for counts in zip(*(seat.lines for seat in seats), strict=True)]
+        elif judgement.against_perfect is not None:
+            row["perfect"] = dict(zip(SEATS, judgement.against_perfect, strict=True)) | {"exact": judgement.exact}
+        return row | {"mistakes": judgement.mistakes}
 
     def climb(self, last: bool = False) -> None:
         """Reports the highest level that the agent beats, from 1 up: of a large game now and then, else at the end."""
-        due = self.done and not self.settings.is_small and self._allowance.allows("level")
+        due = self.done and not self.plan.is_small and self._allowance.allows("level")
         if self.stopping.is_set() or not (last or due):
             return
         beaten, agent = 0, self.player()
@@ -248,12 +252,15 @@ def lesson(learner: Any, env: Any) -> dict[str, Any]:
         path = Path(folder) / "copy.npz"
         learner.save(path)
         copy = type(learner).load(path, env)
+    changes: dict[str, Any] = {}
     for name in ("epsilon", "learning_rate"):  # as they are now, as the copy's run has one game
-        schedule = getattr(learner, name)
-        if isinstance(schedule, list):
-            setattr(copy, name, learner.scheduled(schedule) if learner.num_episodes else schedule[0])
+        schedule = getattr(learner.settings, name)
+        if isinstance(schedule, Sequence):
+            changes[name] = learner.scheduled(schedule) if learner.num_episodes else schedule[0]
+    if hasattr(learner.settings, "verdict_every"):  # S0's rule could make it forget what it learns
+        changes["verdict_every"] = 0
+    copy.settings = learner.settings.changed(**changes)
     copy.compiled = False
-    copy.verdict_every = 0  # S0's rule could make it forget what it learns
     played: list[Position] = []
     copy.learn(total_episodes=1, callback=lambda one: played.append(one.env.unwrapped.position), progress_bar=False)
     moves = played[0].moves
@@ -261,7 +268,7 @@ def lesson(learner: Any, env: Any) -> dict[str, Any]:
     for action in moves:
         positions.append(positions[-1].play(action))
     found: list[tuple[dict[str, Any], Any]] = []
-    if isinstance(learner, ValueTD):  # the values of the positions, for either seat
+    if isinstance(learner, StateLearner):  # the values of the positions, for either seat
         for seat in (1, 0):
             for ply, one in enumerate(positions):
                 both = one.stones[seat], one.stones[1 - seat]
@@ -272,7 +279,7 @@ def lesson(learner: Any, env: Any) -> dict[str, Any]:
             values = [float(table.values(one.own, one.opp)[action]) for table in (learner, copy)]
             found.append(({"ply": ply, "seat": one.seat, "move": format_moves(one.game, [action])}, values))
     backups = [of | {"before": before, "after": after} for of, (before, after) in found if before != after]
-    if getattr(learner, "updates", "backward") == "backward":
+    if not learner.table.online:
         backups.reverse()
     return {"at": learner.num_episodes, "moves": format_moves(learner.game, moves), "backups": backups}
 
@@ -287,7 +294,8 @@ def main(words: list[str] | None = None) -> int:
     try:
         for game in games:
             import_game(game)
-        training = LiveTraining(Plan.from_dict(json.loads(sys.stdin.readline())), Path(folder), output)
+        request = TrainingRequest.from_dict(json.loads(sys.stdin.readline()))
+        training = LiveTraining(request, Path(folder), output)
         training.listen(sys.stdin)
         training.run()
     except Exception as error:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from tictac_apps.web import training_plans
+from tictac_apps.web import training_form
 from tictac_apps.web.limits import ServerLimits
 from tictac_apps.web.opponents import FILES, NamedOpponents
 from tictac_apps.web.requests import Fields, Refused
@@ -56,7 +56,7 @@ class Training:
     """One training: its process, once it has begun, and what that has reported.
 
     Args:
-        plan: what is trained, checked.
+        request: the training asked for, checked.
         folder: where the agent is saved.
 
     Attributes:
@@ -64,9 +64,9 @@ class Training:
         kept: the name under which its agent was kept last; "" if it was not.
     """
 
-    def __init__(self, plan: Any, folder: Path) -> None:
-        self.plan = plan
-        self.file = folder / plan.file_name
+    def __init__(self, request: training_form.TrainingRequest, folder: Path) -> None:
+        self.request = request
+        self.file = folder / request.file_name
         self.asked_for = time.monotonic()
         self.state, self.reason, self.done, self.kept = "waiting", "", 0, ""
         self.rows: list[dict[str, Any]] = []
@@ -96,7 +96,7 @@ class Training:
                 self.state, self.reason = "failed", f"its process cannot be started: {error.strerror}"
                 return
             self.state = "running"
-            self._write(json.dumps(self.plan.to_dict()))
+            self._write(json.dumps(self.request.to_dict()))
             threading.Thread(target=self._listen, args=(self._process, ended), daemon=True).start()
             self._end_after(seconds, self.stop)
 
@@ -114,9 +114,9 @@ class Training:
                 "state": self.state,
                 "reason": self.reason,
                 "done": self.done,
-                "total": self.plan.total,
-                "unit": self.plan.unit,
-                "plan": self.plan.to_dict(),
+                "total": self.request.total,
+                "unit": self.request.unit,
+                "plan": self.request.to_dict(),
                 "rows": self.rows[since:],
                 "thoughts": self.thoughts,
                 "level": self.level,
@@ -220,7 +220,7 @@ class Trainings:
 
     def menu(self, fields: Fields) -> Any:
         """What the form of trainings offers."""
-        return training_plans.menu()
+        return training_form.menu()
 
     def begin(self, opponents: NamedOpponents, fields: Fields) -> dict[str, str]:
         """Begins a training by the plan that the fields are, or lets it wait for others to end; its token.
@@ -236,7 +236,7 @@ class Trainings:
                 raise Refused("in a training the opponent must be a policy's name, not a file")
             opponents.get(opponent, game)
         try:
-            plan = training_plans.Plan.from_dict(fields)
+            request = training_form.TrainingRequest.from_dict(fields)
         except (ValueError, TypeError) as error:
             raise Refused(str(error)) from None
         with self._lock:
@@ -252,7 +252,7 @@ class Trainings:
                 self._folder = tempfile.TemporaryDirectory(prefix="tictac-trainings-", ignore_cleanup_errors=True)
             folder = Path(self._folder.name) / secrets.token_hex(8)
             folder.mkdir()
-            self._of_token[token] = Training(plan, folder)
+            self._of_token[token] = Training(request, folder)
             self._start_next()
         return {"token": token}
 
@@ -267,7 +267,7 @@ class Trainings:
         """
         training = self.get(fields.text("token"))
         if "moves" in fields:
-            position = Fields({"game": training.plan.game, "moves": fields["moves"]}).position(unfinished=True)
+            position = Fields({"game": training.request.game, "moves": fields["moves"]}).position(unfinished=True)
             training.watch(format_moves(position.game, position.moves))
         with self._lock:
             waiting = self._waiting()

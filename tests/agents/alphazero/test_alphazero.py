@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from conftest import ALL_GAMES, HEX, breadth, playout, title
 
-from tictac_agents import MCTS, AlphaZero, GamesCurve
+from tictac_agents import MCTS, AlphaZero, Judge, LearningCurve
 from tictac_agents.alphazero import alphazero
 from tictac_agents.alphazero.forest import SearchSettings, search_forest
 from tictac_agents.alphazero.samples import PlaySettings, Samples, sample_games
@@ -45,7 +45,7 @@ def weights(agent: AlphaZero) -> bytes:
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 5))])
 @pytest.mark.parametrize("network", NETWORKS)
 def test_tic_tac_toe_is_proven_alone_and_searching(network: str, seed: int, settings: dict[str, Any]) -> None:
-    agent = AlphaZero(TTT, network, tuples=12, length=6, simulations=16, boards=128, seed=seed, **settings)
+    agent = AlphaZero(TTT, network=network, tuples=12, length=6, simulations=16, boards=128, seed=seed, **settings)
     judged: list[bool] = []
 
     def proven(learning: AlphaZero) -> bool:
@@ -235,8 +235,8 @@ def test_its_budget_says_how_it_searches() -> None:
 def test_what_it_does_without_settings() -> None:
     agent = AlphaZero(TTT, seed=0)
     assert agent._search(32) == SearchSettings() == SearchSettings(32, "gumbel", 16, 0.5, 1.25, 0.25, True)
-    assert agent.settings | {"tactics": True} == {
-        "network": "tuples",
+    assert agent.settings.to_dict() == {
+        "network": None,
         "tuples": 70,
         "length": 7,
         "blocks": 2,
@@ -312,7 +312,8 @@ def test_several_threads_play(tmp_path: Path) -> None:
     agent = learner(workers=2).learn(200, progress_bar=False)
     assert agent.num_games == 200 and agent.iterations == 13 and agent.num_plies > 800
     agent.save(tmp_path / "az.npz")
-    assert "workers" not in agent.settings and AlphaZero.load(tmp_path / "az.npz", workers=2).workers == 2
+    assert "workers" not in agent.settings.to_dict()
+    assert AlphaZero.load(tmp_path / "az.npz", workers=2).settings.workers == 2
 
 
 @pytest.mark.slow
@@ -371,20 +372,22 @@ def test_the_compiled_search_is_that_which_asks_in_python(name: str, tactics: bo
 
 
 def test_a_curve_ends_the_run_when_it_is_proven() -> None:
-    curve = GamesCurve(every=500, until_proven=True)
+    curve = LearningCurve(every=500, until_proven=True)
     agent = AlphaZero(TTT, tuples=12, length=6, simulations=16, boards=128, seed=0)
     agent.learn(20_000, curve, progress_bar=False)
-    assert curve.proven and curve.rows[-1]["infallible"] and agent.num_games < 20_000
-    assert [curve.rows[-1][f"points_{seat}"] for seat in ("first", "second")] == pytest.approx([0.5, 0.5])
-    assert curve.rows[-1]["plies"] is None or curve.rows[-1]["plies"] > 3
+    last = curve.rows[-1]
+    assert curve.proven and last.judgement.unbeatable and agent.num_games < 20_000
+    assert [seat.score for seat in last.judgement.against_perfect or ()] == pytest.approx([0.5, 0.5])
+    assert last.plies is None or last.plies > 3
 
 
 def test_a_curve_has_games_against_perfect_play() -> None:
-    curve = GamesCurve(every=16, perfect_games=4)
+    curve = LearningCurve(every=16, judge=Judge(GAMES[C4], perfect_games=4))
     learner(C4).learn(16, curve, progress_bar=False)
     (row,) = curve.rows
-    assert 0 <= row["points_first"] <= 1 and row["points_second"] in (0, 0.25, 0.5, 0.75, 1)
-    assert 0.1 < row["mistakes"] < 0.8 and row["exploitability"] is None
+    assert all(0 <= seat.score <= 1 for seat in row.judgement.against_perfect or [None])
+    assert row.judgement.mistakes is not None and 0.1 < row.judgement.mistakes < 0.8
+    assert row.judgement.exploitability is None and not row.judgement.exact
 
 
 @pytest.mark.parametrize(
@@ -424,7 +427,7 @@ LIMITS: dict[str, tuple[float, float]] = {
 def test_settings_may_be_as_small_and_as_large_as_their_limits_and_no_further(name: str) -> None:
     least, most = LIMITS[name]
     for edge in (least, most):
-        assert getattr(learner(**{name: edge}), name) == edge
+        assert getattr(learner(**{name: edge}).settings, name) == edge
     beyond = [least - 1, most + 1] if isinstance(least, int) else [least * 0.999 - 1e-12, most * 1.001]
     for value in beyond[: 1 if name == "temperature_plies" else 2]:
         with pytest.raises(ValueError, match=name):

@@ -46,11 +46,12 @@ from tictac_agents import (
 def test_the_best_model_by_exact_verdicts_is_kept(tmp_path: Path) -> None:
     exact = ExactEvalCallback(400, best_model_save_path=tmp_path)
     DQN("MlpPolicy", self_play(), **OFF_POLICY).learn(2_016, exact)
-    assert [one.num_timesteps for one in exact.judgements] == [400, 800, 1200, 1600, 2000]
-    seconds = [one.cpu_seconds for one in exact.judgements]
+    assert [row.timesteps for row in exact.rows] == [400, 800, 1200, 1600, 2000]
+    seconds = [row.seconds for row in exact.rows]
     assert seconds == sorted(seconds) and seconds[0] > 0
-    assert exact.best is not None and exact.best.rank == max(one.rank for one in exact.judgements)
-    assert exact.best.verdict == verdict(DQN.load(tmp_path / "best_model", device="cpu"))
+    assert exact.best is not None
+    assert exact.best.judgement.rank == max(row.judgement.rank for row in exact.rows)
+    assert exact.best.judgement.verdict == verdict(DQN.load(tmp_path / "best_model", device="cpu"))
 
 
 @pytest.mark.parametrize(("stop", "steps"), [(True, 104), (False, 416)])
@@ -58,11 +59,11 @@ def test_a_verdict_that_cannot_be_beaten_may_end_the_run_and_is_written(
     stop: bool, steps: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     perfect = verdict("minimax")
-    monkeypatch.setattr("tictac_agents.deep.callbacks.verdict", lambda *arguments: perfect)
+    monkeypatch.setattr("tictac_agents.judge.verdict", lambda *arguments: perfect)
     exact = ExactEvalCallback(100, stop_when_proven=stop)
     model = DQN("MlpPolicy", self_play(), **OFF_POLICY)
     assert logged(model, 400, exact, tmp_path)[-1]["eval/proven"] == 1
-    assert exact.judgements[0].proven and model.num_timesteps == steps
+    assert exact.rows[0].judgement.unbeatable and model.num_timesteps == steps
 
 
 def logged(model: Any, steps: int, callback: Any, folder: Path) -> list[dict[str, float]]:
@@ -115,7 +116,7 @@ def test_all_that_is_promised_is_in_the_event_file(algorithm: Any, tmp_path: Pat
     assert all(0 <= rate <= 1 for tag, values in rates.items() if "win_rate" in tag for rate in values)
     assert max(rates["charts/win_rate_minimax_second"]) < max(rates["charts/win_rate_random_second"])
     assert not any(rates["charts/illegal_rate"]) and all(3 <= mean <= 5 for mean in rates["charts/episode_length"])
-    last = callbacks[0].judgements[-1].verdict
+    last = callbacks[0].rows[-1].judgement.verdict
     assert rates["eval/win_rate_random_second"][-1] == pytest.approx(last.as_second.against_random.wins)
 
 
@@ -167,11 +168,12 @@ def test_speed_wins_and_the_last_verdict_are_shown(legal: bool, monkeypatch: pyt
         DQN("MlpPolicy", self_play(), **OFF_POLICY) if legal else sb3.DQN("MlpPolicy", SB3VecEnv(TTT, 4), **OFF_POLICY)
     )
     model.learn(160, [exact, ProgressCallback(exact)])
-    shown, last = screen.getvalue(), exact.judgements[-1].verdict
+    shown, last = screen.getvalue(), exact.rows[-1].judgement.verdict
     assert "DQN" in shown and "100%" in shown and ("plies/s, X won " in shown) == legal
     assert (f"exploitability {last.exploitability:.3f}" if last else "plays illegal moves") in shown
     if last is None:  # which is worse than any other play
-        assert exact.best is not None and not exact.best.proven and exact.best.rank[0] == -float("inf")
+        judgement = exact.best.judgement if exact.best is not None else None
+        assert judgement is not None and judgement.illegal and judgement.rank[0] == -float("inf")
 
 
 def test_nothing_is_shown_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:

@@ -20,7 +20,7 @@ from stable_baselines3.common.vec_env import VecFrameStack, VecNormalize
 
 from tictac_agents import DQN
 from tictac_agents.deep.networks import ILLEGAL_VALUE, MaskedDQNPolicy
-from tictac_agents.deep.settings import tuned
+from tictac_agents.plan import tuned
 
 SMALL: dict[str, Any] = {**OFF_POLICY, "buffer_size": 4_000, "batch_size": 32}
 
@@ -259,7 +259,7 @@ def test_rewards_may_be_normalised() -> None:
 
 def test_a_short_run_learns_to_beat_random_play() -> None:
     """A twentieth of the tuned run: it wins nearly all that can be won against random play as first."""
-    model = DQN.from_settings(tuned("DQN").changed(learning_starts=1_000, batch_size=128), seed=0, device="cpu")
+    model = DQN.from_plan(tuned("DQN").changed(learning_starts=1_000, batch_size=128), seed=0, device="cpu")
     before, after = verdict(model), verdict(model.learn(20_000))
     assert after.as_first.against_random.wins > 0.9 > before.as_first.against_random.wins
     assert after.as_second.against_random.wins > 0.75 > before.as_second.against_random.wins
@@ -271,8 +271,8 @@ def test_it_becomes_unbeatable(algorithm: str) -> None:
     import tictac_agents
 
     chosen = tuned(algorithm)
-    model = getattr(tictac_agents, algorithm).from_settings(chosen, seed=0, device="cpu")
-    found = verdict(model.learn(chosen.total_timesteps))
+    model = getattr(tictac_agents, algorithm).from_plan(chosen, seed=0, device="cpu")
+    found = verdict(model.learn(chosen.length))
     assert found.unbeatable
     assert found.as_first.against_random.wins > 0.97
     assert found.as_second.against_random.wins > 0.88

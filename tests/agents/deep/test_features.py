@@ -22,7 +22,7 @@ from sb3_pairs import C4, OFF_POLICY, ON_POLICY, TTT, self_play
 
 from tictac_agents import DQN, MaskablePPO, SB3VecEnv, Snapshot
 from tictac_agents.deep.networks import LineFeatures
-from tictac_agents.deep.settings import tuned
+from tictac_agents.plan import tuned
 
 FAMILY = [game for game in ALL_GAMES if isinstance(game, KInARow)]
 LINES = {"features_extractor_class": "LineFeatures", "features_extractor_kwargs": {"game": C4}}
@@ -133,7 +133,7 @@ def test_a_model_is_trained_saved_and_loaded(kind: str, features: Any, obs_type:
     model = KINDS[kind](envs, gamma=-1, policy_kwargs={**features, "net_arch": [8]}).learn(128)
     model.save(tmp_path / "model")
     loaded = type(model).load(tmp_path / "model", device="cpu")
-    assert loaded.settings == model.settings
+    assert loaded.plan == model.plan.changed(seed=None)
     positions = PositionBatch.of(playout(GAMES[C4])[:-1])
     seeds = np.zeros(len(positions), np.int64)
     played = [Snapshot(one).act_many(positions, seeds) for one in (model, loaded)]
@@ -175,6 +175,6 @@ def test_an_afterstate_has_one_value_whichever_way_it_is_asked_for() -> None:
 @pytest.mark.parametrize("made", [DQN, MaskablePPO])
 def test_a_short_self_play_learns_connect_four(made: Any) -> None:
     """With the tuned settings, by the exact measure; random play errs in 61 % of these positions."""
-    model = made.from_settings(tuned(made.__name__, C4).changed(total_timesteps=100_000), 0, "cpu")
+    model = made.from_plan(tuned(made.__name__, C4).changed(total=100_000), 0, "cpu")
     model.learn(100_000)
     assert move_accuracy(Snapshot(model), "C4-Choose-v1").overall.mistakes.value < 0.3

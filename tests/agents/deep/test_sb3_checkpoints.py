@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 from conftest import breadth
 
+from tictac_agents.plan import Plan
 from tictac_env.arena import play_match, verdict
 from tictac_env.wrappers import OpponentPool
 
@@ -60,10 +61,14 @@ def with_data(path: Path, change: dict[str, Any]) -> Path:
     return with_entry(path, "data", lambda content: json.dumps(json.loads(content) | change).encode())
 
 
-def settings_in(path: Path) -> dict[str, Any]:
-    with zipfile.ZipFile(path) as archive:
-        found: dict[str, Any] = json.loads(archive.read("data"))["_recorded_settings"]
-    return found
+def with_plan(path: Path, change: dict[str, Any]) -> Path:
+    """A copy of a checkpoint of ours with some entries of its plan changed."""
+
+    def changed(content: bytes) -> bytes:
+        record = json.loads(content)
+        return json.dumps(record | {"plan": record["plan"] | change}).encode()
+
+    return with_entry(path, "plan.json", changed)
 
 
 class Bomb:
@@ -83,7 +88,7 @@ def test_a_model_comes_back_as_it_was(algorithm: str, obs_type: str, tmp_path: P
     model.save(tmp_path / "model")
     back = type(model).load(tmp_path / "model", device="cpu")
     assert back.observation_space == model.observation_space
-    assert back.settings == model.settings and back.num_timesteps == model.num_timesteps
+    assert back.plan == model.plan.changed(seed=None) and back.num_timesteps == model.num_timesteps
     if algorithm == "DQN":
         assert back.exploration_rate == model.exploration_rate > 0
         with pytest.raises(ValueError, match="exploration_rate"):
@@ -129,7 +134,7 @@ def test_models_trained_elsewhere_are_judged_and_played_against(algorithm: str, 
         gym.make(TTT, opponent=back).reset(seed=0)
 
 
-@pytest.mark.parametrize("place", ["observation_space", "_recorded_settings", "policy_kwargs", "_last_obs", "verbose"])
+@pytest.mark.parametrize("place", ["observation_space", "policy_kwargs", "_last_obs", "verbose"])
 def test_pickles_are_never_run(place: str, tmp_path: Path) -> None:
     folder = tmp_path / "exploded"
     bomb = {
@@ -147,9 +152,8 @@ def test_pickles_are_never_run(place: str, tmp_path: Path) -> None:
     ):
         model.save(tmp_path / "model.zip")
         changed = with_data(tmp_path / "model.zip", {place: bomb})
-        needed = {"_recorded_settings": DQN, "policy_kwargs": sb3.DQN}.get(place)
-        if needed is type(model):
-            with pytest.raises(ValueError, match=r"not saved by tictac_agents|pickled"):
+        if place == "policy_kwargs" and type(model) is sb3.DQN:
+            with pytest.raises(ValueError, match="pickled"):
                 load(changed)
         else:
             load(changed)
@@ -201,8 +205,7 @@ def test_a_model_may_be_packed_again_but_not_unpack_to_much(tmp_path: Path) -> N
 @pytest.mark.parametrize("net_arch", [[8, 10**6], {"qf": [[20_000, 20_000]]}, [10**9]], ids=str)
 def test_settings_that_ask_for_more_than_the_weights_are_refused(net_arch: Any, tmp_path: Path) -> None:
     MADE["DQN"](boards()).save(tmp_path / "ours.zip")
-    settings = settings_in(tmp_path / "ours.zip") | {"policy_kwargs": {"net_arch": net_arch}}
-    changed = with_data(tmp_path / "ours.zip", {"_recorded_settings": settings})
+    changed = with_plan(tmp_path / "ours.zip", {"policy_kwargs": {"net_arch": net_arch}})
     with pytest.raises(ValueError, match=r"changed\.zip .* ask for [\d,]+ weights or more, and it holds [\d,]+"):
         DQN.load(changed)
     sb3.DQN("MlpPolicy", boards(), **DEEP).save(tmp_path / "theirs.zip")
@@ -251,7 +254,7 @@ def test_what_json_cannot_hold_is_given_again_and_everything_else_comes_back(
     with pytest.raises(ValueError, match=f"JSON cannot hold its {next(iter(given))}"):
         algorithm.load(tmp_path / "model", device="cpu")
     back = algorithm.load(tmp_path / "model", device="cpu", **given)
-    assert verdict(back) == verdict(model) and back.settings == model.settings
+    assert verdict(back) == verdict(model) and back.plan == model.plan.changed(seed=None)
     if algorithm is DQN:
         assert not back.replay_buffer.handle_timeout_termination
     else:
@@ -296,8 +299,8 @@ def test_a_file_is_not_loaded_on_boards_that_show_something_else(wrapper: str, t
 def test_the_boards_are_those_of_the_settings(algorithm: str, tmp_path: Path) -> None:
     """The file's or those given to `load`, and never others in silence."""
     made = {"DQN": DQN, "MaskablePPO": MaskablePPO}[algorithm]
-    self_play = made.SETTINGS(opponent=None, start="reachable", num_envs=3, gamma=-1.0, total_timesteps=300)
-    made.from_settings(self_play, device="cpu").save(tmp_path / "model")
+    self_play = Plan.of(algorithm, opponent=None, start="reachable", num_envs=3, gamma=-1.0, total=300)
+    made.from_plan(self_play, device="cpu").save(tmp_path / "model")
 
     back = made.load(tmp_path / "model", device="cpu")
     arguments = back.get_env().get_attr("arguments")[0]
@@ -305,10 +308,10 @@ def test_the_boards_are_those_of_the_settings(algorithm: str, tmp_path: Path) ->
     other = made.load(tmp_path / "model", device="cpu", opponent="rule", play_as="second", num_envs=2)
     arguments = other.get_env().get_attr("arguments")[0]
     assert (str(arguments.opponent), arguments.play_as, other.n_envs) == ("rule", "second", 2)
-    assert other.settings == self_play.changed(opponent="rule", play_as="second", num_envs=2)
+    assert other.plan == self_play.changed(opponent="rule", play_as="second", num_envs=2)
 
-    given = made.load(tmp_path / "model", SB3VecEnv(TTT, 5, opponent="minimax"), device="cpu").settings
-    assert (given.opponent, given.num_envs, given.start, given.total_timesteps) == ("minimax", 5, "empty", 300)
+    given = made.load(tmp_path / "model", SB3VecEnv(TTT, 5, opponent="minimax"), device="cpu").plan
+    assert (given.opponent, given.num_envs, given.start, given.total) == ("minimax", 5, "empty", 300)
     with pytest.raises(ValueError, match="opponent cannot be set"):
         made.load(tmp_path / "model", boards(), device="cpu", opponent="rule")
 
@@ -320,7 +323,7 @@ def test_the_sign_of_gamma_follows_when_a_model_learns_on_with_an_opponent(algor
     model.save(tmp_path / "model")
     for given in ({"env": SB3VecEnv(TTT, 4, opponent="rule")}, {"opponent": "rule"}):
         lesson = made.load(tmp_path / "model", device="cpu", **given)
-        assert (lesson.gamma, lesson.settings.opponent) == (0.99, "rule")
+        assert (lesson.gamma, lesson.plan.opponent) == (0.99, "rule")
     lesson.save(tmp_path / "lesson")
     assert made.load(tmp_path / "lesson", boards(), device="cpu", gamma=-0.9).gamma == -0.9
 
@@ -332,10 +335,9 @@ def test_a_file_whose_gamma_contradicts_its_opponent_is_refused(
 ) -> None:
     model: Any = MADE[algorithm](SB3VecEnv(TTT, 4, opponent=opponent))
     model.save(tmp_path / "model")
-    settings = model.settings.to_dict() | {"gamma": gamma}
     with pytest.raises(ValueError, match=rf"changed\.zip .*gamma.*{gamma}"):
-        type(model).load(with_data(tmp_path / "model.zip", {"_recorded_settings": settings}), device="cpu")
-    of_other_boards = with_data(tmp_path / "model.zip", {"_recorded_settings": settings | {"game": "unknown"}})
+        type(model).load(with_plan(tmp_path / "model.zip", {"gamma": gamma}), device="cpu")
+    of_other_boards = with_plan(tmp_path / "model.zip", {"gamma": gamma, "game": "unknown"})
     with pytest.raises(ValueError, match="unknown"):  # there the boards are to be given
         type(model).load(of_other_boards, device="cpu")
     if opponent is not None:  # the default of boards that are not ours, which may have been self-play
@@ -355,12 +357,12 @@ def test_opponents_that_names_do_not_make_are_asked_for(algorithm: str, opponent
     model = MADE[algorithm](envs)
     model.save(tmp_path / "model")
     back = type(model).load(tmp_path / "model", device="cpu")
-    assert back.settings == model.settings and verdict(back) == verdict(model)
+    assert back.plan == model.plan.changed(seed=None) and verdict(back) == verdict(model)
     with pytest.raises(ValueError, match="the boards cannot be made from opponent="):
         back.learn(10)
     assert type(model).load(tmp_path / "model", device="cpu", opponent="random").learn(64).num_timesteps >= 64
     back.set_env(SB3VecEnv(TTT, 4, opponent="minimax"))
-    assert back.learn(64).settings.opponent == "minimax"
+    assert back.learn(64).plan.opponent == "minimax"
 
 
 def test_what_a_file_calls_its_opponent_runs_nothing(tmp_path: Path) -> None:
@@ -369,7 +371,6 @@ def test_what_a_file_calls_its_opponent_runs_nothing(tmp_path: Path) -> None:
     trap.write_text(f"from pathlib import Path\nPath({str(tmp_path / 'ran')!r}).touch()\nact = max\n")
     MADE["DQN"](boards()).save(tmp_path / "model")
     for name in (f"{trap}:act", f"kaggle:{trap}", f"program:touch {tmp_path / 'ran'}", str(tmp_path / "model.zip")):
-        settings = settings_in(tmp_path / "model.zip") | {"opponent": name}
-        back = DQN.load(with_data(tmp_path / "model.zip", {"_recorded_settings": settings}))
-        assert back.env is None and back.settings.opponent == name
+        back = DQN.load(with_plan(tmp_path / "model.zip", {"opponent": name}))
+        assert back.env is None and back.plan.opponent == name
     assert not (tmp_path / "ran").exists()

@@ -25,7 +25,7 @@ class PlainLoop:
         self.weights: dict[Any, int] = defaultdict(int)
         self.net: dict[Any, int] = defaultdict(int)
         self.size: dict[Any, int] = defaultdict(int)
-        symmetries = range(self.game.num_symmetries if like.symmetric else 1)
+        symmetries = range(self.game.num_symmetries if like.settings.symmetric else 1)
         self.images = [
             (number, [self.game.image(*divmod(cell, self.game.cols), symmetry) for cell in cells])
             for number, cells in enumerate(like.network.tuples)
@@ -37,7 +37,7 @@ class PlainLoop:
         size = min(MAX_BATCH, max(2, int(TOGETHER / step)))
         for first in range(0, games, size):
             numbers = range(first, min(first + size, games))
-            for lesson in [self.play(step, first_state(self.like._state + number)) for number in numbers]:
+            for lesson in [self.play(step, first_state(self.like._rng_state + number)) for number in numbers]:
                 self.take_in(lesson)
 
     def play(self, step: float, state: int) -> list[tuple[list[Any], int]]:
@@ -48,9 +48,9 @@ class PlainLoop:
         values, bests, explored, names, result = [], [], [], [], 0
         erring = None
         state, draw = random_below(state, 1 << 30)
-        if draw < like.erring * (1 << 30):
+        if draw < like.settings.erring * (1 << 30):
             state, erring = random_below(state, 2)
-            erring = erring if like.erring_seat is None else like.erring_seat
+            erring = erring if like.settings.erring_seat is None else like.settings.erring_seat
         state, _ = random_below(state, 1 << 30)  # whether to begin elsewhere
         over = False
         while not over:
@@ -62,7 +62,7 @@ class PlainLoop:
                 assert over and reward == 1
                 result = 1
                 break
-            if like.rule:
+            if like.settings.rule:
                 blocks = [action for action in actions if self.wins(board, action, 1 - seat)]
                 safe = [action for action in blocks or actions if not self.opens(board, action, seat)]
                 if len(blocks) > 1 or not safe:
@@ -71,8 +71,8 @@ class PlainLoop:
                 actions = safe
             found = [squash(self.total(self.after(board, action, seat), seat)) for action in actions]
             state, draw = random_below(state, 1 << 30)
-            among = [i for i, value in enumerate(found) if value >= max(found) - like.margin]
-            if draw < (0.3 if seat == erring else like.epsilon) * (1 << 30):
+            among = [i for i, value in enumerate(found) if value >= max(found) - like.settings.margin]
+            if draw < (0.3 if seat == erring else like.settings.epsilon) * (1 << 30):
                 among = list(range(len(actions)))
             state, index = random_below(state, len(among))
             chosen = among[index]
@@ -82,17 +82,17 @@ class PlainLoop:
             names.append([(name, seat) for name in self.names(board)])
             values.append(found[chosen])
             bests.append(max(found))
-            counts = seat == erring == like.erring_seat
+            counts = seat == erring == like.settings.erring_seat
             explored.append(found[chosen] < max(found) and not counts)
             seat = 1 - seat
         lessons = []
         target = -float(result)
         for ply in range(len(values) - 1, -1, -1):
             if ply < len(values) - 1:
-                goes_on = like.trace * target + (1.0 - like.trace) * values[ply + 1]
-                target = (bests[ply + 1] if explored[ply + 1] else goes_on) * -like.discount
+                goes_on = like.settings.trace * target + (1.0 - like.settings.trace) * values[ply + 1]
+                target = (bests[ply + 1] if explored[ply + 1] else goes_on) * -like.settings.discount
             error = target - values[ply]
-            if not like.logistic:
+            if not like.settings.logistic:
                 error *= 1.0 - values[ply] * values[ply]
             lessons.append((names[ply], round(step * error * ONE / len(self.images))))
         return lessons[::-1]
@@ -115,7 +115,7 @@ class PlainLoop:
             amount, net, size = waiting[name], self.net[name], self.size[name]
             self.net[name] += amount
             self.size[name] += abs(amount)
-            coherent = self.like.coherence and size
+            coherent = self.like.settings.coherence and size
             self.weights[name] += round(amount * (abs(net) / size)) if coherent else amount
         waiting.clear()
 

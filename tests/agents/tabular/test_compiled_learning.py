@@ -9,10 +9,10 @@ from typing import Any
 
 import gymnasium as gym
 import pytest
-from conftest import OBLONG, breadth, make_env
+from conftest import OBLONG, breadth, make_env, own_settings
 from test_learners import check_equal
 
-from tictac_agents import LearningCurve, MonteCarlo, QLearning, S0ValueTD, Sarsa, UntilProven, ValueTD
+from tictac_agents import LearningCurve, MonteCarlo, QLearning, S0ValueTD, Sarsa, ValueTD
 from tictac_agents.tabular import table_learner
 from tictac_agents.tabular.learner import Learner
 from tictac_agents.tabular.table_learner import can_play, play_whole_games
@@ -28,7 +28,7 @@ ENVIRONMENTS: dict[str, dict[str, Any]] = {
     "alone, starts": {"opponent": None, "start": ["", "5", "15"]},
     "pool": {"opponent": OpponentPool(["random", "rule"], [2, 1]), "play_as": "random"},
 }
-S0 = dict(S0ValueTD.PRESETS["S0"].settings) | {"epsilon": [0.95, 0.3, 0.1]}
+S0 = own_settings("S0ValueTD", "S0") | {"epsilon": [0.95, 0.3, 0.1]}
 SETTINGS: dict[str, tuple[type[Learner], dict[str, Any]]] = {
     "S0": (S0ValueTD, S0 | {"block": 0}),
     "S0, blocks": (S0ValueTD, S0 | {"block": 30}),
@@ -157,18 +157,18 @@ def test_a_callback_is_called_when_it_asks_to_be(compiled_games: list[int]) -> N
     assert seen["each"] == list(range(1, EPISODES + 1)) and not compiled_games
     make("Q", "random").learn(total_episodes=EPISODES, callback=some, progress_bar=False)
     assert {150, 300, 450, 600, 700} <= set(seen["some"]) and compiled_games
-    assert (UntilProven(every=30).called_every, LearningCurve(every=5).called_every) == (30, 5)
-    assert LearningCurve(every=20, callback=UntilProven(every=30)).called_every == 10
+    assert (LearningCurve(every=30, until_proven=True).called_every, LearningCurve(every=5).called_every) == (30, 5)
+    assert LearningCurve(every=20, callback=LearningCurve(every=30, until_proven=True)).called_every == 10
     assert LearningCurve(every=20, callback=each).called_every == 1
 
 
 def test_verdicts_come_at_the_same_episodes_and_forgetting_too(tmp_path: Path) -> None:
     agents = [make("Q", "random", compiled) for compiled in (False, True)]
-    proofs = [UntilProven(every=130, start_afresh=260) for _ in agents]
+    proofs = [LearningCurve(every=130, start_afresh=260, until_proven=True) for _ in agents]
     for agent, proof in zip(agents, proofs, strict=True):
         agent.learn(total_episodes=EPISODES, callback=proof, progress_bar=False)
     check_equal(*agents, tmp_path)
-    assert [proof.judged_at for proof in proofs] == [650, 650]
+    assert [[row.games for row in proof.rows] for proof in proofs] == [[130, 260, 390, 520, 650, 700]] * 2
 
 
 @pytest.mark.parametrize(

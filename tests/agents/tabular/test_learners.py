@@ -13,12 +13,13 @@ import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
 import pytest
-from conftest import breadth, compiled_games, make_env
+from conftest import breadth, compiled_games, make_env, own_settings
 from npz_files import read, write
 from test_plain_learner import DictQ
 
-from tictac_agents import MonteCarlo, QLearning, S0ValueTD, Sarsa, UntilProven, ValueTD
+from tictac_agents import LearningCurve, MonteCarlo, QLearning, S0ValueTD, Sarsa, ValueTD
 from tictac_agents.tabular.learner import Learner
+from tictac_agents.tabular.value_td import StateLearner
 from tictac_env.arena import verdict
 from tictac_env.games import Game
 from tictac_env.policies import check_policy
@@ -31,9 +32,9 @@ LEARNERS: dict[str, tuple[type[Learner], dict[str, Any], dict[str, Any]]] = {
     "Sarsa": (Sarsa, {}, {"play_as": "alternate", "obs_type": "code"}),
     "expected Sarsa": (Sarsa, {"expected": True, "learning_rate": None}, {"opponent": None}),
     "Monte Carlo": (MonteCarlo, {"gamma": 0.9}, {"opponent": None}),
-    "S0": (S0ValueTD, dict(S0ValueTD.PRESETS["S0"].settings) | {"block": 7}, {"opponent": "random"}),
+    "S0": (S0ValueTD, own_settings("S0ValueTD", "S0") | {"block": 7}, {"opponent": "random"}),
     "S1": (ValueTD, {}, {"opponent": None}),
-    "S3": (ValueTD, dict(ValueTD.PRESETS["S3"].settings), {"opponent": None}),
+    "S3": (ValueTD, own_settings("ValueTD", "S3"), {"opponent": None}),
     "TD(0.8)": (ValueTD, {"updates": "online", "trace_decay": 0.8}, {"opponent": "rule", "play_as": "random"}),
     "plain": (DictQ, {"epsilon": [0.9, 0.3]}, {"opponent": None}),
 }
@@ -79,7 +80,7 @@ def test_what_is_saved_is_loaded(game: Game, tmp_path: Path) -> None:
     loaded = QLearning.load(tmp_path / "agent.npz", make_env(game, opponent=None))
     check_equal(loaded, agent, tmp_path)
     assert loaded.game == game
-    assert (loaded.gamma, loaded.epsilon, loaded.updates) == (0.9, [0.5, 0.1], "online")
+    assert loaded.settings == agent.settings and loaded.settings.epsilon == (0.5, 0.1)
     assert (loaded.num_timesteps, loaded.num_episodes) == (agent.num_timesteps, 15)
     position = Position.start(game)
     assert loaded.values(position.own, position.opp) == agent.values(position.own, position.opp)
@@ -91,8 +92,8 @@ def test_what_is_saved_is_loaded(game: Game, tmp_path: Path) -> None:
 def test_a_checkpoint_of_any_moment_leads_to_the_same_end(name: str, stop: int, tmp_path: Path) -> None:
     """Also one written in the very episode after which the learner forgot everything."""
 
-    def proof() -> UntilProven:
-        return UntilProven(every=20, start_afresh=60)
+    def proof() -> LearningCurve:
+        return LearningCurve(every=20, start_afresh=60, until_proven=True)
 
     agent, path = make(name), tmp_path / "agent.npz"
     save, saved = agent.save, []
@@ -311,7 +312,9 @@ def test_a_file_that_was_tampered_with_is_refused(name: str, tmp_path: Path) -> 
     env.reset(seed=9)
     board: Any = env.unwrapped
     before = board.state_dict()
-    for tampering, tamper in (TAMPERED | (OF_VALUE_TD if issubclass(learner, ValueTD) else OF_ACTION_VALUES)).items():
+    for tampering, tamper in (
+        TAMPERED | (OF_VALUE_TD if issubclass(learner, StateLearner) else OF_ACTION_VALUES)
+    ).items():
         header, arrays = read(path)
         tamper(header["meta"], arrays)
         write(tmp_path / "tampered.npz", header, arrays)
@@ -409,8 +412,8 @@ def test_impossible_settings_are_named(learner: Any, settings: dict[str, Any]) -
 
 @pytest.mark.parametrize("learner", [QLearning, Sarsa, MonteCarlo])
 def test_by_default_a_learner_explores_less_and_less(learner: Any) -> None:
-    epsilon = learner(environment()).epsilon
-    assert epsilon == sorted(epsilon, reverse=True) and epsilon[0] >= 0.5 and epsilon[-1] <= 0.01
+    epsilon = learner(environment()).settings.epsilon
+    assert list(epsilon) == sorted(epsilon, reverse=True) and epsilon[0] >= 0.5 and epsilon[-1] <= 0.01
 
 
 def test_a_loaded_learner_has_a_board_of_its_own_in_the_same_seats(tmp_path: Path) -> None:
@@ -418,7 +421,10 @@ def test_a_loaded_learner_has_a_board_of_its_own_in_the_same_seats(tmp_path: Pat
     agent.learn(total_timesteps=9, progress_bar=False).save(tmp_path / "agent.npz")
     loaded = QLearning.load(tmp_path / "agent.npz")
     board: Any = loaded.env.unwrapped
-    assert board.describe()["play_as"] == "second" and (loaded.seed, loaded.num_timesteps) == (1, agent.num_timesteps)
+    assert board.describe()["play_as"] == "second" and (loaded.settings.seed, loaded.num_timesteps) == (
+        1,
+        agent.num_timesteps,
+    )
     assert agent.run_end is None  # the run counts steps
     assert agent.learn(total_episodes=5, progress_bar=False).run_end == agent.num_episodes
 

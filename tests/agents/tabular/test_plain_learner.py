@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,9 @@ import numpy as np
 import pytest
 from npz_files import read, write
 
-from tictac_agents import Learner, LearningCurve, UntilProven
-from tictac_agents.tabular.learner import Preset
+from tictac_agents import Learner, LearningCurve
+from tictac_agents.settings import Schedule, Settings, setting, takes
+from tictac_agents.tabular.learner import Environment
 from tictac_env.arena import verdict
 from tictac_env.checks import number
 from tictac_env.policies import check_policy
@@ -21,15 +23,21 @@ from tictac_env.position import Position
 State = tuple[int, int]
 
 
+@dataclass(frozen=True, kw_only=True)
+class DictQSettings(Settings):
+    learning_rate: float = setting(0.5, "the step size", 0, 1)
+    epsilon: Schedule | None = setting(0.3, "the chance of a random action", 0, 1)
+
+
 class DictQ(Learner):
     """Q-learning of both sides with a dict, each step learned when its result is seen."""
 
-    PRESETS = {"quick": Preset({"epsilon": [0.9, 0.3]}, {"opponent": None}, 200)}
+    SETTINGS = DictQSettings
+    settings: DictQSettings
 
-    def __init__(self, env: Any, learning_rate: float = 0.5, epsilon: Any = 0.3, seed: int | None = None) -> None:
-        super().__init__(env, seed)
-        self.learning_rate = number("learning_rate", learning_rate, 0, 1)
-        self.epsilon = epsilon
+    @takes(DictQSettings)
+    def __init__(self, env: Environment | str, settings: DictQSettings) -> None:
+        super().__init__(env, settings)
         self.forget()
 
     def forget(self) -> None:
@@ -41,7 +49,7 @@ class DictQ(Learner):
     def choose_action(self, observation: Any, info: dict[str, Any]) -> int:
         self.state = self.read(observation)
         values = self.values_of(self.state)
-        explores = self.explores(self.epsilon)
+        explores = self.explores(self.settings.epsilon or 0.0)
         self.action = list(values)[self.draw() % len(values)] if explores else max(values, key=values.__getitem__)
         return self.action
 
@@ -50,7 +58,7 @@ class DictQ(Learner):
     ) -> None:
         target = reward if terminated else reward - max(self.values_of(self.read(observation)).values())
         values = self.q[self.state]
-        values[self.action] += self.learning_rate * (target - values[self.action])
+        values[self.action] += self.settings.learning_rate * (target - values[self.action])
 
     def best_action(self, own: int, opp: int, allowed: Sequence[int]) -> int:
         return max(allowed, key=self.q.get((own, opp), dict.fromkeys(allowed, 0.0)).__getitem__)
@@ -78,17 +86,20 @@ def unbroken(episodes: int = 200) -> Any:
 
 
 def test_it_learns_and_is_judged() -> None:
-    curve = LearningCurve(every=1_000, callback=UntilProven(every=2_000))
+    curve = LearningCurve(every=1_000)
     agent = DictQ(environment(), seed=0).learn(total_episodes=4_000, callback=curve, progress_bar=False)
-    assert [row["episodes"] for row in curve.rows] == [1_000, 2_000, 3_000, 4_000]
+    assert [row.games for row in curve.rows] == [1_000, 2_000, 3_000, 4_000]
     assert verdict(agent).as_first.against_random.wins > 0.9
     assert agent.predict(environment().reset()[0])[0] == agent.act(Position.start("TicTacToe-v0"), 0)
     check_policy(agent, "TicTacToe-v0", positions=20)
 
 
-def test_a_preset_brings_its_settings_and_the_same_seed_the_same_table() -> None:
-    preset = DictQ.preset("quick", seed=5).learn(total_episodes=DictQ.PRESETS["quick"].episodes, progress_bar=False)
-    assert preset.q == unbroken().q
+def test_settings_are_checked_and_the_same_seed_learns_the_same_table() -> None:
+    assert unbroken().q == unbroken().q
+    with pytest.raises(ValueError, match=r"epsilon\[1\] must be a number in \[0, 1\], not 3"):
+        DictQ(environment(), epsilon=[0.9, 3])
+    with pytest.raises(TypeError, match="epsilom"):
+        DictQ(environment(), epsilom=0.5)  # type: ignore[call-arg]
 
 
 def test_its_file_holds_arrays_and_json_and_what_is_damaged_is_refused(tmp_path: Path) -> None:
@@ -118,7 +129,7 @@ def test_on_many_boards_it_is_refused() -> None:
 
 def test_a_learner_without_epsilon_does_not_explore() -> None:
     agent = unbroken()
-    del agent.epsilon
+    agent.settings = Settings()
     position = Position.from_moves("TicTacToe-v0", "15")
     answers = {agent.predict(position.code, deterministic=False)[0] for _ in range(20)}
     assert answers == {agent.act(position, 0)}

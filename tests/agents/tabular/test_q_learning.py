@@ -200,7 +200,7 @@ def test_schedules_run_in_equal_parts(counter: str) -> None:
 
     def watch(agent: Learner) -> None:
         assert isinstance(agent, QLearning)
-        seen.append((getattr(agent, f"num_{counter}") - begin, agent.scheduled(agent.epsilon)))
+        seen.append((getattr(agent, f"num_{counter}") - begin, agent.scheduled(agent.settings.epsilon)))
 
     agent = QLearning(tic_tac_toe(), epsilon=[0.9, 0.5, 0.1], seed=0)
     for _ in range(2):  # a second run starts the schedule again

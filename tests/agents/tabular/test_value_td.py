@@ -11,6 +11,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
+from conftest import own_settings
 from npz_files import read, write
 
 from tictac_agents import S0ValueTD, ValueTD
@@ -56,7 +57,7 @@ class Recorded(gym.Wrapper[Any, Any, Any, Any]):
         first = advance(self.drawn)
         assert int(self.agent._random_state[0]) == advance(first)
         self.drawn = int(self.agent._random_state[0])
-        self.games[-1].explored.append(mix(first) * 2.0**-63 < self.agent.scheduled(self.agent.epsilon))
+        self.games[-1].explored.append(mix(first) * 2.0**-63 < self.agent.scheduled(self.agent.settings.epsilon))
         result = self.env.step(action)
         self.games[-1].moves = list(self.unwrapped.position.moves)  # type: ignore[attr-defined]  # of a BoardEnv
         return result
@@ -167,18 +168,18 @@ class Reference:
 
 
 OTHERS = ("block", "epsilon", "verdict_every", "start_afresh")
-S0 = {name: value for name, value in S0ValueTD.PRESETS["S0"].settings.items() if name not in OTHERS}
+S0 = {name: value for name, value in own_settings("S0ValueTD", "S0").items() if name not in OTHERS}
 RUNS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "S0": ({"opponent": "random"}, S0 | {"epsilon": 0.5, "block": 40}),
     "S1": ({"opponent": None}, {}),
-    "S3": ({"opponent": None}, dict(ValueTD.PRESETS["S3"].settings)),
-    "S3-improved": ({"opponent": None}, dict(ValueTD.PRESETS["S3-improved"].settings)),
+    "S3": ({"opponent": None}, own_settings("ValueTD", "S3")),
+    "S3-improved": ({"opponent": None}, own_settings("ValueTD", "S3-improved")),
     "S3 with an opponent": (
         {"opponent": "random", "play_as": "alternate"},
-        {**ValueTD.PRESETS["S3"].settings, "initial_value": 0.3, "epsilon": 0.4},
+        {**own_settings("ValueTD", "S3"), "initial_value": 0.3, "epsilon": 0.4},
     ),
     "explored positions stay": ({"opponent": None}, {"learn_explored": False, "epsilon": 0.5}),
-    "S4-prequel": ({"opponent": None}, dict(ValueTD.PRESETS["S4-prequel"].settings)),
+    "S4-prequel": ({"opponent": None}, own_settings("ValueTD", "S4-prequel")),
     "steps of 1 / N": ({"opponent": None}, {"learning_rate": None, "gamma": 0.9, "rewards": (3, 1, -2, -0.1)}),
     "traces": ({"opponent": None}, {"updates": "online", "trace_decay": 0.6, "gamma": 0.9}),
     "whole traces": ({"opponent": None}, {"updates": "online", "trace_decay": 1.0, "epsilon": 0.4}),
@@ -207,7 +208,7 @@ def test_the_tables_are_what_the_rule_makes_of_the_games(run: str) -> None:
         reference.learn(game)
     assert len(reference.visits) > 100
     visited = {}
-    for table, nodes in enumerate(agent.tables[:1] if getattr(agent, "shared", False) else agent.tables):
+    for table, nodes in enumerate(agent.tables[:1] if getattr(agent.settings, "shared", False) else agent.tables):
         for (own, opp), node in nodes.items():
             if node.visits:
                 view = tuple(1 if own & bit else 2 if opp & bit else 0 for bit in bits(agent))
@@ -246,7 +247,7 @@ def test_s3_is_the_published_program_to_the_bit() -> None:
 
     What was never learned is worth 0 there, a win too.
     """
-    agent, games = play(300, {"opponent": None}, dict(ValueTD.PRESETS["S3"].settings))
+    agent, games = play(300, {"opponent": None}, own_settings("ValueTD", "S3"))
     published, wins_missed = PublishedS3(), 0
     for game in games:
         for ply, (board, move) in enumerate(zip(boards(game.moves), game.moves, strict=False)):

@@ -10,12 +10,12 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
-from conftest import breadth
+from conftest import breadth, own_settings
 from npz_files import read, write
 from test_compiled_learning import ENVIRONMENTS, SETTINGS
 from test_learners import check_equal
 
-from tictac_agents import QLearning, UntilProven
+from tictac_agents import LearningCurve, QLearning
 from tictac_agents.tabular.learner import Learner
 
 FEW = ["S0, blocks", "TD traces", "Q", "Q double", "Sarsa", "Monte Carlo"]
@@ -54,10 +54,11 @@ def test_one_board_of_many_is_the_single_environment(settings: str, env: Any, co
 
 @pytest.mark.parametrize("mode", breadth(["NextStep"], ["Disabled"]))
 def test_self_play_is_proven_on_many_boards(mode: str) -> None:
-    preset = QLearning.PRESETS["self-play"]
     envs = gym.make_vec("TicTacToe-v0", num_envs=8, opponent=None, autoreset_mode=mode)
-    proof = UntilProven(every=500)
-    QLearning(envs, seed=0, **preset.settings).learn(total_episodes=20_000, callback=proof, progress_bar=False)
+    proof = LearningCurve(every=500, until_proven=True)
+    QLearning(envs, seed=0, **own_settings("QLearning", "self-play")).learn(
+        total_episodes=20_000, callback=proof, progress_bar=False
+    )
     assert proof.proven
 
 
@@ -90,7 +91,7 @@ def test_every_game_is_told_of_and_another_run_drops_those_under_way() -> None:
 
 
 def test_what_is_forgotten_is_gone_on_every_board() -> None:
-    proof = UntilProven(every=40, start_afresh=40)
+    proof = LearningCurve(every=40, start_afresh=40, until_proven=True)
     agent = make("S0", "random", 6).learn(total_episodes=120, callback=proof, progress_bar=False)
     assert agent.num_episodes >= 120
     assert np.isfinite(agent.learned()["values_0"]).all()

@@ -22,6 +22,9 @@ import pytest
 from conftest import breadth
 
 import tictac_agents
+from tictac_agents import LearningCurve
+from tictac_agents.curves import CurveRow
+from tictac_agents.judge import Judgement
 from tictac_apps.bench import learning
 from tictac_apps.bench import run as job
 from tictac_apps.bench.cast import LEARNERS, QUICKLY, cast
@@ -31,8 +34,6 @@ from tictac_apps.cli.main import make_parser
 from tictac_apps.cli.train import chosen
 from tictac_env.arena import ResultStore, exploitability
 from tictac_env.games import GAMES
-from tictac_env.policies import load_player
-from tictac_env.position import IllegalMove
 
 SMALL = ["--no-deep", "--shorter", "0.02", "--games", "4", "--positions", "30", "--workers", "1"]
 TIC_TAC_TOE = ("random", "rule", "minimax", "QLearning", "ValueIteration")
@@ -239,10 +240,10 @@ def test_the_command_of_each_learner_trains_with_its_settings(tmp_path: Path) ->
     for game, learners in LEARNERS.items():
         for one in cast(list(learners), game, str(tmp_path), QUICKLY[game], 0, {}):
             assert one.training is not None
-            if one.training.settings is None:
+            if one.training.plan is None:
                 continue
             options = make_parser().parse_args(one.training.command.split()[1:])
-            assert chosen(options) == one.training.settings and options.seed == 0
+            assert chosen(options) == one.training.plan and options.seed == 0
 
 
 @pytest.mark.slow
@@ -325,57 +326,28 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     return found
 
 
-def test_a_curve_has_a_point_when_it_is_due_and_at_the_end(
-    clock: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Judging, which takes 50 seconds here, is not counted."""
-    answers = iter([False, True])
-
-    def judge(agent: Any, game: Any) -> Any:
-        clock.now += 50
-        first, second = (SimpleNamespace(against_best=shares) for shares in ((1, 0, 0), (0, 1, 0)))
-        unbeatable = next(answers)
-        return SimpleNamespace(unbeatable=unbeatable, exploitability=0.5, as_first=first, as_second=second)
-
-    monkeypatch.setattr(learning, "verdict", judge)
-    agent = SimpleNamespace(num_episodes=0, num_timesteps=0)
-    curve = learning.RunCurve(10, GAMES["TicTacToe-v0"], QUICKLY["TicTacToe-v0"])
-    assert curve.called_every == 10
-    for agent.num_episodes, clock.now, last in ((9, 101, False), (10, 102, False), (19, 155, False), (19, 156, True)):
-        agent.num_timesteps = 5 * agent.num_episodes
-        assert curve(agent, last=last)
-    assert curve.proven
-    assert curve(agent, last=True) and len(curve.points) == 2  # nothing was learned since
-    shares = {"first": [1, 0, 0], "second": [0, 1, 0], "exact": True}
-    judged = {"exploitability": 0.5, "mistakes": None, "v_perfect": shares}
-    assert curve.points == [
-        {"cpu_seconds": 2.0, "games": 10, "steps": 50} | judged,
-        {"cpu_seconds": 6.0, "games": 19, "steps": 95} | judged,
-    ]
+@pytest.mark.parametrize(("game", "name"), [("TicTacToe-v0", "QLearning"), ("ConnectFour-v0", "MonteCarlo")])
+def test_the_points_of_a_curve_are_what_its_judge_finds(game: str, name: str, tmp_path: Path) -> None:
+    scale = replace(QUICKLY[game], points=2, shorter=0.002, fixed_positions=500, exact_games=4)
+    [player] = cast([name], game, str(tmp_path), scale, 0, {})
+    assert player.training is not None and player.training.plan is not None
+    points = learning.train_player(player.training, tmp_path, scale)["curve"]
+    agent = player.training.plan.new_agent()
+    agent = type(agent).load(tmp_path / player.training.file)
+    judgement = learning.curve_of(agent, player.training.plan, 1, scale).add(agent).judgement
+    last, total = points[-1], player.training.plan.length
+    assert [point["games"] for point in points] == [total // 2, total] and last["steps"] == agent.num_timesteps
+    assert 0 < points[0]["cpu_seconds"] < last["cpu_seconds"]
+    assert (last["exploitability"], last["mistakes"]) == (judgement.exploitability, judgement.mistakes)
+    assert judgement.against_perfect is not None and last["v_perfect"]["exact"] == judgement.exact
+    assert [last["v_perfect"][seat] for seat in ("first", "second")] == [list(s) for s in judgement.against_perfect]
 
 
-def test_a_curve_of_a_large_game_has_mistakes_and_after_an_illegal_move_nothing(
-    clock: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    game, scale, asked = GAMES["ConnectFour-v0"], QUICKLY["ConnectFour-v0"], []
-
-    def against_perfect(*arguments: Any) -> str:
-        asked.append(arguments[1:])
-        if len(asked) > 1:
-            raise IllegalMove("column 4")
-        return "shares"
-
-    monkeypatch.setattr(learning, "against_perfect", against_perfect)
-    monkeypatch.setattr(learning, "mistakes", lambda agent, game: 0.25)
-    monkeypatch.setattr(learning, "as_policy", lambda agent, game: load_player("random", game).policy)
-    curve, agent = learning.RunCurve(10, game, scale), SimpleNamespace(num_timesteps=20)
-    curve(agent)
-    agent.num_timesteps = 30
-    curve(agent)
-    assert [(one["games"], one["steps"]) for one in curve.points] == [(None, 20), (None, 30)]
-    measures = [(one["exploitability"], one["mistakes"], one["v_perfect"]) for one in curve.points]
-    assert measures == [(None, 0.25, "shares"), (None, None, None)]
-    assert asked == [(game, scale.max_positions, scale.exact_games)] * 2
+def test_after_an_illegal_move_a_point_has_no_measures() -> None:
+    curve = LearningCurve()
+    curve.rows.append(CurveRow(None, 20, 1.0, None, None, None, None, Judgement(illegal="column 4 is full")))
+    measures = {"exploitability": None, "mistakes": None, "v_perfect": None}
+    assert learning.points_of(curve) == [{"cpu_seconds": 1.0, "games": None, "steps": 20} | measures]
 
 
 def test_a_training_is_repeated_only_if_its_file_or_record_is_missing(tmp_path: Path) -> None:

@@ -102,7 +102,7 @@ def test_a_command_has_the_settings_that_differ_from_the_usual(name: str, game: 
 
 
 def test_the_command_of_a_network_of_a_small_game_judges_as_often_as_its_curve() -> None:
-    steps = training("DQN", TTT).settings.total_timesteps
+    steps = training("DQN", TTT).plan.length  # type: ignore[union-attr]
     assert f"--stop-when-proven --eval-freq {steps // 20} --seed 3" in training("DQN", TTT).command
     assert "--stop-when-proven" not in training("DQN", C4).command
 
@@ -133,10 +133,10 @@ def test_a_file_is_named_by_all_that_decides_its_training() -> None:
 )
 def test_a_shorter_training_is_a_part_of_the_usual_one(name: str, game: str, shorter: float, length: int) -> None:
     scale = replace(ONE, shorter=shorter)
-    assert training(name, game, scale).settings.total_episodes == length
+    assert training(name, game, scale).plan.length == length  # type: ignore[union-attr]
     tree = of_cast(["GameTree"], C4, scale)["GameTree"]
     assert tree.seconds == pytest.approx(300 * shorter + 1) and tree.training is not None
-    assert (tree.training.settings.total_games is None) == (shorter == 1)  # a whole one needs no length
+    assert (tree.training.plan.total is None) == (shorter == 1)  # a whole one needs no length
 
 
 def test_a_training_is_told_in_a_sentence() -> None:

@@ -81,7 +81,7 @@ MISTAKES = [
     ("train QLearning --game ConnectFour-v0 --stop-when-proven", "--stop-when-proven needs a game of at most 12"),
     ("train DQN --game ConnectFour-v0 --stop-when-proven", "--stop-when-proven needs a game of at most 12"),
     ("train DQN --preset S9", "DQN has no preset 'S9'"),
-    ("train DQN --batch-size many", "--batch-size must be int"),
+    ("train DQN --batch-size many", "--batch-size must be an integer"),
     ("train DQN --gamma 1", "--gamma must be at most 0 with --opponent=None"),
     ("train MaskablePPO --opponent rule --gamma -1", "--gamma must be at least 0 with --opponent='rule'"),
     ("train S2Network --game ConnectFour-v0", "each cell is an action"),

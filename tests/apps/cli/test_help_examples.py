@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tictac_agents import QLearning
-from tictac_agents.factory import new_agent, usual
+from tictac_agents.plan import tuned
 from tictac_apps import cli
 from tictac_apps.cli.main import COMMANDS, STOPPED, make_parser
 
@@ -20,7 +20,7 @@ LONG = {
     "play": "tictac_apps.cli.play.Series.begin",
     "play level:7 rule": "tictac_apps.cli.play.TerminalTable.watch",
     "serve": "tictac_apps.cli.make.serve",
-    "train": "tictac_apps.cli.train.new_agent",
+    "train": "tictac_agents.plan.Plan.new_agent",
     "bench": "tictac_apps.bench.run.bench",
     "warm": "tictac_apps.warm.make_first_uses",
     "prove ntuple": "tictac_apps.cli.judge.prove",
@@ -89,7 +89,7 @@ def test_an_example_runs(
     if "ppo.zip" in example or "models/dqn.zip" in example:
         agent, path = ("MaskablePPO", "ppo.zip") if "ppo.zip" in example else ("DQN", "models/dqn.zip")
         if not Path(path).exists():
-            new_agent(agent, usual(agent), 0).save(path)
+            tuned(agent).changed(seed=0).new_agent().save(path)
     words = example.removeprefix("tictac ")
     cut = [place for begun, place in LONG.items() if words.startswith(begun)]
     stopped = list[str]()

@@ -16,8 +16,8 @@ import pytest
 
 import tictac_agents
 from tests.packaging.test_docs import COMMANDS
-from tictac_agents import AGENTS, GameTree, NTupleTD, S0ValueTD, S2Network, ValueTD, trained
-from tictac_agents.deep.settings import preset, tuned
+from tictac_agents import AGENTS, S0ValueTD, ValueTD, trained
+from tictac_agents.plan import UNITS, Plan, preset, tuned
 from tictac_apps import cli
 from tictac_apps.cli import train
 from tictac_apps.cli.main import make_parser
@@ -43,17 +43,17 @@ SHORT = {
 }
 """The options that make each documented training short, and the measure of what it has learned: the exploitability that
 it does not exceed (of random play 0.96), or the opponent that it beats (random play wins 44 % against itself)."""
-TABLE_RUN: dict[str, Any] = {"total_episodes": 300, "epsilon": (0.5, 0.1), "play_as": "alternate"}
+TABLE_RUN: dict[str, Any] = {"total": 300, "epsilon": (0.5, 0.1), "play_as": "alternate"}
 RUNS: dict[str, dict[str, Any]] = {
-    "AlphaZero": {"game": TTT, "tuples": 5, "length": 4, "simulations": 4, "boards": 20, "total_games": 60},
-    "FittedQ": {"game": TTT, "batch_games": 4, "epochs": 1, "total_games": 8, "all_actions": True},
-    "GameTree": {"game": TTT, "total_games": 200},
-    "NTupleTD": {"game": TTT, "tuples": 5, "length": 4, "threads": 2, "total_games": 200},
-    "S2Network": {"game": TTT, "total_games": 200, "order": "alternate"},
+    "AlphaZero": {"game": TTT, "tuples": 5, "length": 4, "simulations": 4, "boards": 20, "total": 60},
+    "FittedQ": {"game": TTT, "batch_games": 4, "epochs": 1, "total": 8, "all_actions": True},
+    "GameTree": {"game": TTT, "total": 200},
+    "NTupleTD": {"game": TTT, "tuples": 5, "length": 4, "threads": 2, "total": 200},
+    "S2Network": {"game": TTT, "total": 200, "order": "alternate"},
     "DQN": {"learning_starts": 64, "batch_size": 16},
     "MaskablePPO": {"n_steps": 16},
 }
-TINY: dict[str, Any] = {"num_envs": 8, "total_timesteps": 256, "policy_kwargs": {"net_arch": [8]}}
+TINY: dict[str, Any] = {"num_envs": 8, "total": 256, "policy_kwargs": {"net_arch": [8]}}
 
 
 def words_of(agent: str, run: dict[str, Any]) -> list[str]:
@@ -61,12 +61,12 @@ def words_of(agent: str, run: dict[str, Any]) -> list[str]:
     words = [agent]
     for name, value in run.items():
         values = value if isinstance(value, tuple) else (value,)
-        words += [train.option(name), *(one if isinstance(one, str) else json.dumps(one) for one in values)]
+        words += [train.option(agent, name), *(one if isinstance(one, str) else json.dumps(one) for one in values)]
     return words
 
 
-def settings(*words: str) -> Any:
-    """The settings of a command line."""
+def plan_of(*words: str) -> Plan:
+    """The plan of a command line."""
     return train.chosen(make_parser().parse_args(["train", *words]))
 
 
@@ -83,16 +83,12 @@ def test_the_agent_is_the_one_that_code_trains(name: str, tmp_path: Path, capsys
     assert cli.main(["train", *words_of(name, run), "--seed", "3", "--save", str(tmp_path / "agent.npz")]) == 0
     out, err = capsys.readouterr()
     assert out.startswith(f"{name} on {run.get('game', TTT)}") and "\r" not in out + err  # no bar: this is no terminal
-    own = {option: value for option, value in run.items() if option not in ("game", "play_as", *train_lengths(run))}
+    own = {option: value for option, value in run.items() if option not in ("game", "play_as", "total")}
     game = run["game"] if "game" in run else gym.make(TTT, play_as="alternate")
-    wanted = made(game, seed=3, **own).learn(**train_lengths(run), progress_bar=False)
+    wanted = made(game, seed=3, **own).learn(**{f"total_{UNITS[AGENTS[name].kind]}": run["total"]}, progress_bar=False)
     wanted.save(tmp_path / "wanted.npz")
     assert settings_of(made.load(tmp_path / "agent.npz")) == settings_of(wanted)
     assert_same_arrays(tmp_path / "agent.npz", tmp_path / "wanted.npz")
-
-
-def train_lengths(run: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in run.items() if name in ("total_games", "total_episodes")}
 
 
 def assert_same_arrays(one: Path, other: Path) -> None:
@@ -109,7 +105,10 @@ def test_a_preset_brings_its_stopping_rule_and_its_restarts(tmp_path: Path, monk
     assert cli.main(words) == 0
     made = S0ValueTD.load(path)
     assert made.num_episodes % 20_000 == 0 and made.num_episodes < 20_000_000 and verdict(made).unbeatable
-    assert (made.verdict_every, made.start_afresh) == (20_000, 400_000)  # which `resume` then knows too
+    assert (made.settings.verdict_every, made.settings.start_afresh) == (
+        20_000,
+        400_000,
+    )  # which `resume` knows
     assert len(forgotten) > made.num_episodes // 400_000 > 0  # once at the beginning
 
 
@@ -126,13 +125,13 @@ def test_a_stopped_run_is_resumed_to_the_bit(
 ) -> None:
     """Stopped as Ctrl-C stops it."""
     first, whole = tmp_path / "first.npz", tmp_path / "whole.npz"
-    words = words_of(name, {"game": TTT, length: 9_000, "seed": 3})
+    words = words_of(name, {"game": TTT, "total": 9_000, "seed": 3})
     assert cli.main(["train", *words, "--save", str(whole)]) == 0
-    begun = train.new_agent(name, settings(*words), 3)
+    begun = plan_of(*words).new_agent()
     begun.learn(**{length: 9_000}, callback=lambda one: False, checkpoint=first)
     assert cli.main(["train", *words, "--resume", str(first), "--save", str(first)]) == 0
     assert_same_arrays(first, whole)
-    for changed, named in (({length: 8_000}, "9,000"), ({"seed": 4}, "seed")):
+    for changed, named in (({"total": 8_000}, "9,000"), ({"seed": 4}, "seed")):
         assert cli.main(["train", *words, *words_of(name, changed)[1:], "--resume", str(first)]) == 2
         assert named in capsys.readouterr().err
 
@@ -140,7 +139,7 @@ def test_a_stopped_run_is_resumed_to_the_bit(
 def test_a_stopped_network_is_resumed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("sb3_contrib")
     path, words = tmp_path / "dqn.zip", words_of("DQN", TINY | RUNS["DQN"])
-    train.new_agent("DQN", settings(*words), 0).learn(128).save(path)
+    plan_of(*words).new_agent().learn(128).save(path)
     assert agent_of(*words, "--resume", str(path)).num_timesteps == 256
     assert cli.main(["train", *words, "--resume", str(path), "--gamma", "-0.9"]) == 2
     assert "gamma" in capsys.readouterr().err
@@ -166,7 +165,7 @@ def test_a_network_is_trained_with_the_settings_it_names(
     assert files == {"one.zip", "one-best.zip", "two.zip", "two-best.zip"} and list((tmp_path / "runs").iterdir())
     for name in files:
         made = getattr(tictac_agents, algorithm).load(tmp_path / name, device="cpu")
-        assert made.settings == tuned(algorithm).changed(**run)
+        assert made.plan == tuned(algorithm).changed(**run)
 
 
 @pytest.mark.parametrize("agent", ["MaskablePPO", "ValueTD"])
@@ -175,7 +174,7 @@ def test_on_a_large_game_a_match_says_how_good_the_agent_is(
 ) -> None:
     pytest.importorskip("sb3_contrib")
     monkeypatch.setattr(train, "MATCH_GAMES", 6)
-    run = TINY | RUNS[agent] if agent in RUNS else {"total_episodes": 3}
+    run = TINY | RUNS[agent] if agent in RUNS else {"total": 3}
     made = agent_of(*words_of(agent, run | {"game": "ConnectFour-v0", "seed": 5}))
     said = capsys.readouterr().out.splitlines()
     assert said[0].startswith(f"{agent} on ConnectFour-v0 against ")
@@ -198,25 +197,26 @@ def test_both_seats_are_trained_if_nothing_else_is_said(
     assert capsys.readouterr().out.startswith(f"QLearning on TicTacToe-v0 against {said}")
 
 
-def test_presets_and_other_games_have_settings() -> None:
-    found = settings("DQN", "--preset", "S2", "--opponent", "none", "--double", "true")
-    assert found == preset("DQN", "S2").changed(opponent=None, double=True)
+def test_presets_and_other_games_have_plans() -> None:
+    found = plan_of("DQN", "--preset", "S2", "--opponent", "none", "--double", "true")
+    assert found == preset("DQN", "S2").changed(opponent=None, double=True, seed=0)
     for game in ("ConnectFour-v0", TTT):
-        assert settings("MaskablePPO", "--opponent", "rule", "--game", game) == tuned("MaskablePPO", game).changed(
-            opponent="rule"
+        assert plan_of("MaskablePPO", "--opponent", "rule", "--game", game) == tuned("MaskablePPO", game).changed(
+            opponent="rule", seed=0
         )
-    wanted = train.settings_class("MaskablePPO")(game="KInARow-v0:5x6-4", opponent="minimax:2")
-    assert settings("MaskablePPO", "--opponent", "minimax:2", "--game", "KInARow-v0:5x6-4") == wanted
-    found = settings("S2Network", "--preset", "S2", "--games-a-seat", "60")
-    assert found.keywords() == S2Network.PRESETS["S2"] | {"games_a_seat": 60}
+    wanted = Plan.of("MaskablePPO", game="KInARow-v0:5x6-4", opponent="minimax:2", seed=0)
+    assert plan_of("MaskablePPO", "--opponent", "minimax:2", "--game", "KInARow-v0:5x6-4") == wanted
+    found = plan_of("S2Network", "--preset", "S2", "--games-a-seat", "60")
+    assert found == preset("S2Network", "S2").changed(games_a_seat=60, seed=0) and found.length == 120
 
 
 @pytest.mark.parametrize(
     ("words", "games"), [("NTupleTD", None), (f"NTupleTD --game {TTT}", 20_000), (f"NTupleTD --total-games {7}", 7)]
 )
 def test_how_long_a_run_is_if_nothing_says_so(words: str, games: int | None) -> None:
-    assert settings(*words.split()).total_games == games
-    assert (NTupleTD.RUN, GameTree.RUN, S2Network(games_a_seat=30).run_games) == (1_000_000, 3_000, 60)
+    assert plan_of(*words.split()).total == games
+    usual = [tuned(name).length for name in ("NTupleTD", "GameTree")]
+    assert [*usual, Plan.of("S2Network", games_a_seat=30).length] == [1_000_000, 3_000, 60]
 
 
 WITHOUT_TORCH = """
@@ -250,11 +250,12 @@ def test_the_help_explains_the_settings_of_a_run_without_options(
         cli.main(["train", agent, "--help"])
     out = " ".join(capsys.readouterr().out.split())
     assert out.startswith(f"usage: tictac train {agent} ") and AGENTS[agent].help in out
-    found = settings(agent).to_dict()
+    plan = plan_of(agent)
+    found = plan.to_dict() | {"total": plan.length}
     assert f"(default: {found['game']})" in out
     assert ("are tuned for TicTacToe-v0" in out) == (agent in trained("network"))
-    for name in {"gamma", "start", "num_envs", "policy", "total_timesteps", "step"} & set(found):
-        default = re.search(rf"--{name.replace('_', '-')} VALUE \[VALUE \.\.\.\] (?!\[).*?\(default: (\S+)\)", out)
+    for name in {"gamma", "start", "num_envs", "policy", "total", "step"} & set(found):
+        default = re.search(rf"{train.option(agent, name)} VALUE \[VALUE \.\.\.\] (?!\[).*?\(default: (\S+)\)", out)
         assert default is not None and default[1].rstrip("0.") == str(found[name]).rstrip("0.").replace("None", "none")
 
 
@@ -288,4 +289,4 @@ def test_a_documented_training_learns(
     if isinstance(measure, float):
         assert verdict(agent).exploitability <= measure
     else:
-        assert play_match(agent, measure, settings(*words).rules, 200, 0).total.wins >= 130
+        assert play_match(agent, measure, plan_of(*words).rules, 200, 0).total.wins >= 130

@@ -11,20 +11,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tictac_agents import NTupleTD, QLearning, S0ValueTD, ValueTD, trained
-from tictac_agents.factory import new_agent
+from tictac_agents import NTupleTD, QLearning, S0ValueTD, Sarsa, ValueTD, trained
 from tictac_apps.web import live_training
 from tictac_apps.web.live_training import Allowance, lesson
-from tictac_apps.web.training_plans import Plan, menu
+from tictac_apps.web.training_form import TrainingRequest, menu
 from tictac_env.arena import verdict
 from tictac_env.position import Position
 
 TUPLES = {"agent": "NTupleTD", "game": "ConnectFour-v0", "opponent": None}
 SELF_PLAY = {"opponent": None, "settings": {"learning_rate": [0.8, 0.4, 0.1], "epsilon": 0.5}}
-
-
-def learner_of(plan: Plan) -> Any:
-    return new_agent(plan.agent, plan.agent_settings(), plan.seed)
 
 
 def rows(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -60,7 +55,7 @@ def test_what_is_offered_can_be_trained() -> None:
     for name, agent in offered.items():
         for preset in agent["presets"].values():
             sent = json.loads(json.dumps(preset))
-            assert json.loads(json.dumps(Plan.from_dict(sent).to_dict())) == sent and sent["agent"] == name
+            assert json.loads(json.dumps(TrainingRequest.from_dict(sent).to_dict())) == sent and sent["agent"] == name
 
 
 @pytest.mark.parametrize(
@@ -73,18 +68,18 @@ def test_what_is_offered_can_be_trained() -> None:
         ({"opponent": "q.npz"}, "no policy is called"),
         ({"opponent": 7}, "no policy is called 7"),
         ({"play_as": "third"}, "play_as"),
-        ({"total": 0}, "games must be a whole number from 1 to 20,000,000, not 0"),
-        ({"total": 10**9}, "games must be a whole number from 1 to 20,000,000, not 1000000000"),
-        ({"total": 7.5}, "games must be a whole number"),
-        ({"game": "ConnectFour-v0", "total": 500_000}, "from 1 to 100,000, not 500000"),
+        ({"total": 0}, "games must be an integer in \\[1, 20000000\\], not 0"),
+        ({"total": 10**9}, "games must be an integer in \\[1, 20000000\\], not 1000000000"),
+        ({"total": 7.5}, "games must be an integer"),
+        ({"game": "ConnectFour-v0", "total": 500_000}, r"in \[1, 100000\], not 500000"),
         ({"seed": -1}, "seed"),
-        ({"settings": {"epsilon": 2}}, r"\(epsilon\) must be a number from 0 to 1, not 2"),
-        ({"settings": {"epsilon": [0.5, -1]}}, "from 0 to 1, not -1"),
-        ({**TUPLES, "settings": {"tuples": 10_000}}, "Tuples must be a whole number from 1 to 120, not 10000"),
+        ({"settings": {"epsilon": 2}}, r"epsilon must be a number in \[0, 1\], not 2"),
+        ({"settings": {"epsilon": [0.5, -1]}}, r"epsilon\[1\] must be a number in \[0, 1\], not -1"),
+        ({**TUPLES, "settings": {"tuples": 10_000}}, r"tuples must be an integer in \[0, 120\], not 10000"),
         ({**TUPLES, "settings": {"threads": 64}}, "a setting of the agent must be one of"),
         ({**TUPLES, "opponent": "random"}, "against itself"),
         ({"settings": {"epsilom": 0.2}}, "did you mean epsilon"),
-        ({"settings": {"learning_rate": "fast"}}, "Learning rate must be a number from 0.0001 to 1, not 'fast'"),
+        ({"settings": {"learning_rate": "fast"}}, "learning_rate must be a number in .*, not 'fast'"),
         ({"settings": {"opponent": "program:true"}}, "a setting of the agent must be one of"),
         ({"rewards": [1]}, "rewards"),
         ({"length": 3}, "length"),
@@ -93,21 +88,21 @@ def test_what_is_offered_can_be_trained() -> None:
 )
 def test_plans_that_cannot_be_are_refused(wrong: dict[str, Any], said: str) -> None:
     with pytest.raises(ValueError, match=said):
-        Plan.from_dict(wrong)
+        TrainingRequest.from_dict(wrong)
 
 
 def test_a_training_ends_when_it_is_proven(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said = train(tmp_path, monkeypatch, agent="QLearning", total=9_000, until_proven=True, **SELF_PLAY)
     assert said[-1] == {"kind": "end", "stopped": False, "proven": True}
     first, last = rows(said)[0], rows(said)[-1]
-    assert first["beaten_first"] is not None and not first["infallible"] and first["lines"][2] > 0
-    assert last["infallible"] and last["exploitability"] == 0 and last["lines"][2] == 0
+    assert first["beaten_first"] is not None and not first["unbeatable"] and first["lines"][2] > 0
+    assert last["unbeatable"] and last["exploitability"] == 0 and last["lines"][2] == 0
     assert verdict(QLearning.load(tmp_path / "agent.npz")).unbeatable
 
 
 def test_a_training_that_is_not_to_end_at_the_proof_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said = train(tmp_path, monkeypatch, game="KInARow-v0:2x3-3,gravity=False", total=900, **SELF_PLAY)
-    assert any(row["infallible"] for row in rows(said) if row["at"] < 900)
+    assert any(row["unbeatable"] for row in rows(said) if row["at"] < 900)
     assert said[-1] == {"kind": "end", "stopped": False, "proven": True}
     assert rows(said)[-1]["at"] == 900
 
@@ -127,8 +122,13 @@ def test_the_games_that_beat_a_learner_do(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_reporting_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     train(tmp_path, monkeypatch, agent="Sarsa", total=300, seed=5)
-    alone = learner_of(Plan(agent="Sarsa", total=300, seed=5)).learn(total_episodes=300, progress_bar=False).learned()
-    reported = type(learner_of(Plan(agent="Sarsa"))).load(tmp_path / "agent.npz").learned()
+    alone = (
+        TrainingRequest(agent="Sarsa", total=300, seed=5)
+        .plan.new_agent()
+        .learn(total_episodes=300, progress_bar=False)
+        .learned()
+    )
+    reported = Sarsa.load(tmp_path / "agent.npz").learned()
     assert reported.keys() == alone.keys()
     for name, array in alone.items():
         np.testing.assert_array_equal(reported[name], array)
@@ -153,8 +153,8 @@ def test_a_large_game_is_judged_by_matches(tmp_path: Path, monkeypatch: pytest.M
 
 def test_the_lesson_of_the_first_game_is_that_of_the_paper() -> None:
     """S1's figure 2: 0.5 to 0.55 (or 0.45) after the last move, a tenth of that before, and so on."""
-    plan = Plan(agent="ValueTD", opponent=None)
-    found = lesson(learner_of(plan), plan.agent_settings().env())
+    plan = TrainingRequest(agent="ValueTD", opponent=None).plan
+    found = lesson(plan.new_agent(), plan.env())
     final = Position.from_moves("TicTacToe-v0", found["moves"])
     assert final.outcome is not None
     if final.outcome.winner is not None:
@@ -168,11 +168,11 @@ def test_the_lesson_of_the_first_game_is_that_of_the_paper() -> None:
 def test_a_lesson_is_the_next_game_of_the_training(learner: Any) -> None:
     """The copy learns what the learner itself then learns, and the learner was not touched."""
     rule = {"verdict_every": 41, "start_afresh": 41} if learner is S0ValueTD else {}
-    plan = Plan(agent=learner.__name__, opponent="random", seed=3, settings=rule)
-    agent: Any = learner_of(plan)
+    plan = TrainingRequest(agent=learner.__name__, opponent="random", seed=3, settings=rule).plan
+    agent: Any = plan.new_agent()
     agent.learn(total_episodes=40, progress_bar=False)
     values = {name: str(array) for name, array in agent.learned().items()}
-    found = lesson(agent, plan.agent_settings().env())
+    found = lesson(agent, plan.env())
     assert found["at"] == 40
     assert {name: str(array) for name, array in agent.learned().items()} == values
     positions = [Position.start("TicTacToe-v0")]
@@ -194,9 +194,9 @@ def test_a_lesson_is_the_next_game_of_the_training(learner: Any) -> None:
 @pytest.mark.parametrize("name", trained("network"))
 def test_itself_is_itself_on_every_game(name: str, game: str) -> None:
     pytest.importorskip("sb3_contrib")
-    itself = Plan(agent=name, game=game, opponent=None).agent_settings()
+    itself = TrainingRequest(agent=name, game=game, opponent=None).plan
     assert (itself.opponent, itself.discount, itself.seat) == (None, -1.0, "first")
-    lesson = Plan(agent=name, game=game, opponent="rule", play_as="second").agent_settings()
+    lesson = TrainingRequest(agent=name, game=game, opponent="rule", play_as="second").plan
     assert (lesson.opponent, lesson.seat, lesson.start) == ("rule", "second", "empty") and lesson.discount > 0
 
 
@@ -245,13 +245,13 @@ def test_work_beside_the_learning_keeps_to_its_part(monkeypatch: pytest.MonkeyPa
 def test_a_network_learns_in_whole_rollouts(name: str) -> None:
     """The total that is told beforehand is the one that is reached."""
     pytest.importorskip("sb3_contrib")
-    plan = Plan(agent=name, opponent=None, total=50_000)
+    plan = TrainingRequest(agent=name, opponent=None, total=50_000)
     rollouts = menu()["agents"][name]["rollouts"]
     rollout = rollouts[plan.game]
     assert 50_000 <= plan.total < 50_000 + rollout and plan.total % rollout == 0
-    assert Plan.from_dict(plan.to_dict()) == plan
+    assert TrainingRequest.from_dict(plan.to_dict()) == plan
     assert (
-        Plan(agent=name, opponent=None, game="KInARow-v0:5x6-4", total=1).total
+        TrainingRequest(agent=name, opponent=None, game="KInARow-v0:5x6-4", total=1).total
         == menu()["agents"][name]["rollouts"][""]
     )
 
@@ -263,4 +263,4 @@ def test_networks_report_too(name: str, tmp_path: Path, monkeypatch: pytest.Monk
     said = train(tmp_path, monkeypatch, agent=name, opponent=None, total=2_000)
     assert said[-1]["kind"] == "end", said[-1]
     assert (tmp_path / "agent.zip").is_file() and len(rows(said)) > 2
-    assert rows(said)[-1]["at"] == Plan(agent=name, opponent=None, total=2_000).total
+    assert rows(said)[-1]["at"] == TrainingRequest(agent=name, opponent=None, total=2_000).total

@@ -380,7 +380,7 @@ def test_an_agent_meets_the_ten_before_it_whether_they_were_there_or_came(tmp_pa
     pairs = {(name, other) for place, name in enumerate(names) for other in names[max(0, place - 10) : place]}
     with closing(Followed(kept_under(names, tmp_path / "there"))) as league:
         assert {pair for pair in league.all_jobs() if set(pair) <= set(names) and len(pair) == 2} == pairs
-    training = SimpleNamespace(plan=SimpleNamespace(game=GAME), file=tmp_path / "agent.npz", kept="")
+    training = SimpleNamespace(request=SimpleNamespace(game=GAME), file=tmp_path / "agent.npz", kept="")
     trainings: Any = SimpleNamespace(get=lambda token: training)
     with closing(Followed(KeptAgents(ServerLimits(), tmp_path / "come"))) as league:
         for name in names:

@@ -49,7 +49,7 @@ def test_a_table_is_trained_looked_into_and_played(trainer: Client) -> None:
     assert len(token) >= 20
     report = finished(trainer, token)
     assert (report["state"], report["done"], report["rows"][-1]["at"]) == ("done", 50, 50)
-    assert report["rows"][-1]["infallible"] is False
+    assert report["rows"][-1]["unbeatable"] is False
     assert trainer.post(LOOK, token=token, since=len(report["rows"]))["rows"] == []
     number = len(report["lessons"]) - 1
     assert trainer.post("/api/training/lesson", token=token, number=number)["at"] == report["lessons"][number]

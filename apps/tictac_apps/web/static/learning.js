@@ -58,16 +58,16 @@ class Truth {
     this.board.replaceChildren();
   }
 
-  async show({ exact, infallible, beaten_first, beaten_second }, { agent, game }, level) {
+  async show({ exact, unbeatable, beaten_first, beaten_second }, { agent, game }, level) {
     const beaten = [["first", beaten_first], ["second", beaten_second]].filter(([, moves]) => moves !== null && exact);
-    const shown = JSON.stringify([exact, infallible, beaten, level]);
+    const shown = JSON.stringify([exact, unbeatable, beaten, level]);
     if (shown === this.shown) return;
     this.shown = shown;
     const climbed = level && (level.level ? ` It beats level ${level.level} of 10.` : " It does not beat level 1 yet.");
     if (!beaten.length) {
       const good = el("strong", { class: "good" }, "✓ Proven unbeatable: ");
       this.board.replaceChildren();
-      this.words.replaceChildren(...(infallible ? [good, PROVEN] : [UNPROVEN]), climbed || "");
+      this.words.replaceChildren(...(unbeatable ? [good, PROVEN] : [UNPROVEN]), climbed || "");
       return;
     }
     const games = await Promise.all(beaten.map(([seat, moves]) => lostGame(game, seat, moves)));
@@ -175,9 +175,9 @@ const line = (rows, x, y) => rows.map((row) => `L${x(row).toFixed(1)} ${y(row).t
 function curve(rows, value, height, { title, now, ticks }, { x, end }) {
   const y = (row) => HEIGHT * (1 - height(value(row)));
   const path = svg("path", { d: line(rows, x, y).replace("L", "M"), class: "line-curve" });
-  const marked = rows.filter((row) => row.infallible || rows.length === 1); // a line needs two points
+  const marked = rows.filter((row) => row.unbeatable || rows.length === 1); // a line needs two points
   const dots = marked.map((row) => {
-    return svg("path", { d: `M${x(row)} ${y(row)}h0.01`, class: row.infallible ? "spot good" : "spot" });
+    return svg("path", { d: `M${x(row)} ${y(row)}h0.01`, class: row.unbeatable ? "spot good" : "spot" });
   });
   const lines = ticks.map(([at, shown]) => [HEIGHT * (1 - height(at)), shown]);
   return chart(title, now, now, [path, ...dots], lines, end);
