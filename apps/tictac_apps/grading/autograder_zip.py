@@ -17,7 +17,7 @@ OWN = "tictac-env"
 MODULES = ("tictac_env", "tictac_agents", "tictac_apps")
 LEFT_OUT = {"__pycache__", "assignments"}
 METADATA = ("METADATA", "entry_points.txt")
-"""What the metadata of an installed package must have for its version and its players."""
+"""The files of an installed package's metadata that have its version and its players."""
 
 SETUP = """#!/usr/bin/env bash
 # Installs what the autograder needs; run once, as root, when the image is made.
@@ -63,36 +63,36 @@ def make_zip(
 ) -> int:
     """Writes the zip of an assignment's autograder; returns its size in bytes.
 
-    At its root lie `setup.sh`, `run_autograder`, the rubric and the requirements: what this package needs, each at the
-    version that is installed here. This package itself comes along as it is here, unless its wheel is among the wheels.
+    At its root lie `setup.sh`, `run_autograder`, the rubric and the requirements: the packages that this one needs, at
+    the versions that are installed here. The zip has a copy of this package, unless its wheel is among the wheels.
     Submissions run unconfined (see `grade`), as Gradescope gives each a container of its own.
 
     Args:
         assignment: the name of an assignment, or the path of a rubric.
         path: the file.
-        wheels: a folder with all wheels that are to be installed, so that no network is needed, as
-            `pip download -r requirements.txt -d FOLDER` makes one; None to install from the package index.
+        wheels: a folder with all wheels to install, so that no network is needed (`pip download -r requirements.txt -d
+            FOLDER` makes one); None to install from the package index.
 
     Raises:
         ValueError: there is no such assignment, its rubric is wrong, or a wheel is missing; the message names it.
         FileNotFoundError: there is no such rubric or folder.
-        PackageNotFoundError: an ImportError: what this package needs is not known, as it was not installed by pip.
+        PackageNotFoundError: an ImportError: this package was not installed by pip, so its requirements are not known.
     """
     load_rubric(assignment)
     rubric = Path(assignment)
     if rubric.suffix != ".toml":
         rubric = assignment_folder(os.fspath(assignment)) / RUBRIC
-    found = {} if wheels is None else _wheels(Path(wheels))
+    files = {} if wheels is None else _wheels(Path(wheels))
     pins = {
-        plain_name(one.metadata["Name"]): one.version
-        for one in needed(("tictac_env", "IPython", *load_rubric(assignment).packages))  # IPython reads notebooks
+        plain_name(package.metadata["Name"]): package.version
+        for package in needed(("tictac_env", "IPython", *load_rubric(assignment).packages))  # IPython reads notebooks
     }
-    distribution(OWN)  # raises where nothing is known of it
-    own = found.get((OWN, tictac_env.__version__))
+    distribution(OWN)  # raises if this package was not installed by pip
+    own = files.get((OWN, tictac_env.__version__))
     if own is None:
         pins.pop(OWN, None)
     if wheels is not None and (
-        missing := [f"{name} {number}" for name, number in pins.items() if (name, number) not in found]
+        missing := [f"{name} {number}" for name, number in pins.items() if (name, number) not in files]
     ):
         raise ValueError(f"{os.fspath(wheels)} has no wheels of {', '.join(sorted(missing))}")
     install = INSTALL.format(where="" if wheels is None else FROM_WHEELS)
@@ -109,7 +109,7 @@ def make_zip(
                 info.external_attr = (0o100755 if name in ("setup.sh", "run_autograder") else 0o100644) << 16
                 info.compress_type = zipfile.ZIP_DEFLATED
                 archive.writestr(info, text)
-            for wheel in found.values():
+            for wheel in files.values():
                 archive.write(wheel, f"wheels/{wheel.name}", zipfile.ZIP_STORED)
             specs = [importlib.util.find_spec(name) for name in MODULES if own is None]
             for home in [Path(spec.origin) for spec in specs if spec is not None and spec.origin is not None]:
@@ -130,5 +130,5 @@ def _wheels(folder: Path) -> dict[tuple[str, str], Path]:
     """The wheels in a folder by name and version."""
     if not folder.is_dir():
         raise FileNotFoundError(f"there is no folder {str(folder)!r}")
-    parts = {one: one.name.split("-") for one in sorted(folder.glob("*.whl"))}
-    return {(plain_name(words[0]), words[1]): one for one, words in parts.items() if len(words) >= 5}
+    parts = {wheel: wheel.name.split("-") for wheel in sorted(folder.glob("*.whl"))}
+    return {(plain_name(words[0]), words[1]): wheel for wheel, words in parts.items() if len(words) >= 5}

@@ -39,14 +39,14 @@ WIDEST = 80
 class Likeness(NamedTuple):
     """How alike two submissions play."""
 
-    one: str
+    submission: str
     other: str
     same: float
-    """The share of the positions with several legal moves, one of them at least having played, in which both choose the
-    same.
+    """Share of positions in which both choose the same move. Counted are positions with several legal moves in which at
+    least one of the two has chosen a legal move.
     """
     same_mistakes: float | None
-    """The share of the positions in which both give value away in which they do so by the same move; None if none."""
+    """The same share over the positions in which both give value away; None if there are none."""
 
 
 @dataclass(frozen=True)
@@ -67,40 +67,40 @@ class ClassReport:
         """The report as JSON has it."""
         return {
             "assignment": self.rubric.name,
-            "grades": [found.to_dict() for found in self.grades],
+            "grades": [graded.to_dict() for graded in self.grades],
             "likeness": [pair._asdict() for pair in self.likenesses],
         }
 
     def to_csv(self) -> str:
-        """A line for each submission, with the points of each test."""
+        """The report as CSV: a line for each submission, with the points of each test."""
         cells = [f"points: {test.cell}" for test in self.rubric.tests]
         columns = ["submission", "score", "of", "exploitability", "mistakes", *cells, "trouble", "confined"]
         rows = []
-        for found in self.grades:
-            measured = ["" if one is None else f"{one:.5f}" for one in (found.exploitability, found.mistakes)]
-            earned = [f"{result.earned:g}" for result in found.results]
-            row = [_safe(found.submission), f"{found.score:g}", f"{found.points:g}", *measured, *earned]
-            rows.append(dict(zip(columns, [*row, _safe(found.reason), str(found.confined).lower()], strict=True)))
+        for graded in self.grades:
+            measured = ["" if value is None else f"{value:.5f}" for value in (graded.exploitability, graded.mistakes)]
+            earned = [f"{result.earned:g}" for result in graded.results]
+            row = [_safe(graded.submission), f"{graded.score:g}", f"{graded.points:g}", *measured, *earned]
+            rows.append(dict(zip(columns, [*row, _safe(graded.reason), str(graded.confined).lower()], strict=True)))
         return csv_of(columns, rows)
 
     def __str__(self) -> str:
         rows = [["submission", "points", "exploitability", "mistakes", "tests passed"]]
-        for found in self.grades:
-            passed = "".join("+" if result.passed else "-" for result in found.results)
-            exploitable = "" if found.exploitability is None else f"{found.exploitability:.5f}"
-            erring = "" if found.mistakes is None else f"{100 * found.mistakes:.2f} %"
-            rows.append([found.submission, f"{found.score:g}/{found.points:g}", exploitable, erring, passed])
-        reasons = (" ".join(found.reason.split()) for found in self.grades)
+        for graded in self.grades:
+            passed = "".join("+" if result.passed else "-" for result in graded.results)
+            exploitable = "" if graded.exploitability is None else f"{graded.exploitability:.5f}"
+            erring = "" if graded.mistakes is None else f"{100 * graded.mistakes:.2f} %"
+            rows.append([graded.submission, f"{graded.score:g}/{graded.points:g}", exploitable, erring, passed])
+        reasons = (" ".join(graded.reason.split()) for graded in self.grades)
         shown = ["why", *(reason if len(reason) <= WIDEST else f"{reason[: WIDEST - 3]}..." for reason in reasons)]
         lines = [f"{line}  {why}".rstrip() for line, why in zip(aligned_columns(rows), shown, strict=True)]
-        if not all(found.confined for found in self.grades):
+        if not all(graded.confined for graded in self.grades):
             lines += ["", f"of each: {UNCONFINED}"]
         alike = [pair for pair in self.likenesses if pair.same >= ALIKE]
         if alike:
             lines += ["", f"the same move in {100 * ALIKE:.0f} % of the positions or more ({len(alike)} pairs):"]
         for pair in alike[:MOST_PAIRS]:
             errors = "" if pair.same_mistakes is None else f", {100 * pair.same_mistakes:.1f} % of common mistakes"
-            lines.append(f"  {pair.one} and {pair.other}: {100 * pair.same:.1f} %{errors}")
+            lines.append(f"  {pair.submission} and {pair.other}: {100 * pair.same:.1f} %{errors}")
         return "\n".join(lines)
 
 
@@ -119,7 +119,7 @@ def grade_class(
         rubric: the rubric.
         jobs: number graded at a time; by default the number of cores.
         page: the address of the page that links lead to.
-        progress: whether to show a progress bar (only on a terminal).
+        progress: if true, shows a progress bar (only on a terminal).
         unconfined: as of `grade`.
 
     Raises:
@@ -140,8 +140,8 @@ def grade_class(
                 pool.submit(grade, path, rubric, name=name, page=page, unconfined=unconfined, stopped=stopped)
                 for name, path in submissions.items()
             ]
-            for done, one in enumerate(waiting, 1):
-                grades.append(one.result())
+            for done, future in enumerate(waiting, 1):
+                grades.append(future.result())
                 update(done, grades[-1].submission)
         except BaseException:
             stopped.set()  # else Ctrl-C would wait for all who are being asked
@@ -152,41 +152,41 @@ def grade_class(
 
 
 def likenesses(grades: list[Grade], rubric: Rubric) -> list[Likeness]:
-    """Compares each two submissions that have played at all; the most alike come first."""
-    playing = [found for found in grades if any(move >= 0 for move in found.moves.values())]
+    """Compares every two submissions that have played at all; the most alike come first."""
+    playing = [graded for graded in grades if any(move >= 0 for move in graded.moves.values())]
     if len(playing) < 2:
         return []
     questions = questions_of(rubric.game)
     moves = np.full((len(playing), len(questions.batch)), -1, np.int64)
-    for place, found in enumerate(playing):
-        moves[place, list(found.moves)] = list(found.moves.values())
+    for place, graded in enumerate(playing):
+        moves[place, list(graded.moves)] = list(graded.moves.values())
     chooses = questions.legal.sum(axis=1) > 1
     values = questions.values
     worth = np.take_along_axis(values[None], np.maximum(moves, 0)[:, :, None], axis=2)[:, :, 0]
     errs = (moves >= 0) & (worth < values.max(axis=1))
     pairs = []
-    for one, other in combinations(range(len(playing)), 2):
-        played = chooses & ((moves[one] >= 0) | (moves[other] >= 0))
-        same = moves[one] == moves[other]
-        wrong = chooses & errs[one] & errs[other]
+    for first, second in combinations(range(len(playing)), 2):
+        played = chooses & ((moves[first] >= 0) | (moves[second] >= 0))
+        same = moves[first] == moves[second]
+        wrong = chooses & errs[first] & errs[second]
         share = float(same[played].mean())
         mistaken = float(same[wrong].mean()) if wrong.any() else None
-        pairs.append(Likeness(playing[one].submission, playing[other].submission, share, mistaken))
-    return sorted(pairs, key=lambda pair: (-pair.same, -(pair.same_mistakes or 0), pair.one, pair.other))
+        pairs.append(Likeness(playing[first].submission, playing[second].submission, share, mistaken))
+    return sorted(pairs, key=lambda pair: (-pair.same, -(pair.same_mistakes or 0), pair.submission, pair.other))
 
 
 def class_tournament(report: ClassReport, seed: int = 0, progress: bool = False) -> Tournament:
-    """Plays a round robin by the answers that were given: no submission is run again.
+    """Plays a round robin from the recorded answers: no submission is run again.
 
     Raises:
-        ValueError: fewer than two have played, or the game is too large for all its positions to be asked.
+        ValueError: fewer than two have played, or the game is too large to ask about all of its positions.
     """
     game = report.rubric.game
     if questions_of(game).table is None:
         raise ValueError(
             f"a class tournament needs a game whose positions were all asked; {report.rubric.game_name} is too large"
         )
-    players = {found.submission: ByAnswers(game, found.moves, found.reason) for found in report.grades if found.moves}
+    players = {grade.submission: ByAnswers(game, grade.moves, grade.reason) for grade in report.grades if grade.moves}
     openings = sampled_openings(game, PLIES, OPENINGS, seed)
     return round_robin(players, game, seed=seed, openings=openings, progress=progress)
 
@@ -196,8 +196,8 @@ class ByAnswers(Policy):
 
     Args:
         game: the game.
-        moves: the action by the number of the position, -1 for nothing legal. If a position was not asked, its image
-            stands for it.
+        moves: the action by the number of the position, -1 if the answer was not legal. A position that was not asked
+            is answered by its image.
         reason: why it forfeits a game in which it had no legal answer.
     """
 
@@ -221,13 +221,13 @@ class ByAnswers(Policy):
         return action
 
 
-def _rank(found: Grade) -> tuple[float, float, float, str]:
+def _rank(grade: Grade) -> tuple[float, float, float, str]:
     unknown = float("inf")
-    measured = (unknown if one is None else one for one in (found.exploitability, found.mistakes))
-    return (-found.score, *measured, found.submission)  # type: ignore[return-value]
+    measured = (unknown if value is None else value for value in (grade.exploitability, grade.mistakes))
+    return (-grade.score, *measured, grade.submission)  # type: ignore[return-value]
 
 
 def _safe(text: str) -> str:
-    """A cell of a table that no spreadsheet takes for a formula."""
+    """A table cell that no spreadsheet takes for a formula."""
     line = " ".join(text.split())
     return f"'{line}" if line.startswith(("=", "+", "-", "@")) else line

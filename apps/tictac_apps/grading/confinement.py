@@ -25,19 +25,19 @@ WITHHELD = ("arena", "solver")
 OWN = "tictac_env"
 LIBRARIES = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib")
 LIBRARY = re.compile(r".*\.so(\.[\d.]+)?|.*-linux-(gnu|musl)\w*|blas|lapack|locale|gconv|ssl|engines-3|ossl-modules")
-"""What is read of these folders, which also hold other programs, environments of Python among them."""
+"""Names of what is shown of these folders; they also hold other programs and environments of Python."""
 SYSTEM = ("/etc/ld.so.cache", "/etc/localtime", "/sys/devices/system/cpu", "/usr/share/zoneinfo")
 DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom", "/dev/random")
 HANDED_IN = "/handed-in"
-"""The folder in which the process finds what was handed in; it copies it to its scratch folder, which begins empty."""
+"""The folder in which the process finds what was handed in; it copies that to its scratch folder, empty at first."""
 PROGRAM = "/run/tictac-env/examinee.py"
-"""Where the program lies that runs what was handed in, away from the rest of this package."""
+"""The path at which the process sees examinee.py, outside of this package's folder."""
 OPTIONS = (
     *("--unshare-all", "--unshare-user", "--disable-userns", "--cap-drop", "ALL"),
     *("--die-with-parent", "--new-session", "--as-pid-1", "--proc", "/proc"),
 )
 KEY_CALLS = {"x86_64": (0xC000003E, 248), "aarch64": (0xC00000B7, 217)}
-"""The kernel's name of a machine, and the number of `add_key` there; `request_key` and `keyctl` have the next two."""
+"""The kernel's number of a machine, and that of the call `add_key`; `request_key` and `keyctl` have the next two."""
 MISSING = "no program bwrap is installed (Debian and Ubuntu: apt-get install bubblewrap)"
 
 
@@ -54,15 +54,16 @@ class View(NamedTuple):
 
 @functools.lru_cache(maxsize=16)
 def view_of(packages: tuple[str, ...] = ()) -> View:
-    """What a submission sees that may import these packages and the standard library.
+    """The view of a submission that may import these packages and the standard library.
 
     Args:
-        packages: names as they are imported; what they need comes with them. Of "tictac_env" the solver, the exact
-            measures and the grader are left out.
+        packages: names as they are imported; what they require is shown, too. Of "tictac_env" the solver and the exact
+            measures are hidden.
 
     Raises:
         ImportError: one of them is not installed.
     """
+    # The system's libraries and Python's, but not the packages installed there.
     python = {"platbase": sys.base_exec_prefix}  # not that of a virtual environment
     standard = {Path(sysconfig.get_path(name, vars=python)) for name in ("stdlib", "platstdlib")}
     shown: list[str | Path] = [*SYSTEM, *standard]
@@ -70,6 +71,7 @@ def view_of(packages: tuple[str, ...] = ()) -> View:
     for folder in (*map(Path, LIBRARIES), Path(sys.base_prefix, "lib")):
         if folder.is_dir():
             shown += [entry for entry in folder.iterdir() if LIBRARY.fullmatch(entry.name)]
+    # The packages that the rubric names: they may lie in any folder, such as a checkout.
     path: list[Path] = []
     for package in packages:
         spec = importlib.util.find_spec(package)
@@ -79,6 +81,7 @@ def view_of(packages: tuple[str, ...] = ()) -> View:
         shown.append(home)
         hidden += [home / name for name in WITHHELD if package == OWN]
         path.append(home.parent)
+    # What these packages require, by the files that pip has recorded.
     for owner in needed(packages):
         names = {str(file).split("/")[0] for file in owner.files or ()}
         folder = Path(str(owner.locate_file("")))
@@ -101,12 +104,12 @@ def needed(packages: Sequence[str]) -> Iterator[Distribution]:
             continue
         seen.add(name)
         try:
-            found = distribution(name)
-        except PackageNotFoundError:  # of another system, say
+            owner = distribution(name)
+        except PackageNotFoundError:  # required on other systems only, for example
             continue
-        yield found
-        requirements = (one for one in found.requires or () if "extra ==" not in one)
-        waiting += [re.split(r"[\s\[<>=!~;(]", one, maxsplit=1)[0] for one in requirements]
+        yield owner
+        requirements = (line for line in owner.requires or () if "extra ==" not in line)
+        waiting += [re.split(r"[\s\[<>=!~;(]", line, maxsplit=1)[0] for line in requirements]
 
 
 def plain_name(name: str) -> str:
@@ -115,9 +118,9 @@ def plain_name(name: str) -> str:
 
 
 def keyless() -> bytes:
-    """The filter of system calls that refuses the kernel's keyrings, the one thing that no namespace separates.
+    """The filter of system calls that refuses the kernel's keyrings, which no namespace separates.
 
-    Calls of the machine's other, 32-bit kinds are refused altogether. See seccomp(2) and keyrings(7).
+    Calls by the machine's 32-bit interfaces are all refused. See seccomp(2) and keyrings(7).
 
     Raises:
         OSError: the numbers of this machine's calls are not known here.
@@ -128,7 +131,7 @@ def keyless() -> bytes:
     load, equal, at_least, answer = 0x20, 0x15, 0x35, 0x06
     instructions = [
         (load, 0, 0, 4),  # the machine
-        (equal, 0, 5, machine),  # how many instructions to leave out if it holds, and if not
+        (equal, 0, 5, machine),  # the two numbers: instructions to skip if it holds, and if not
         (load, 0, 0, 0),  # the number of the call
         (at_least, 3, 0, 0x40000000),  # of x32
         (at_least, 1, 0, first + 3),
@@ -140,7 +143,7 @@ def keyless() -> bytes:
 
 
 def child(info: bytes) -> int:
-    """The number of the process, by what bubblewrap has written; 0 if it has written nothing, as it failed."""
+    """The number of the process by bubblewrap's report; 0 if that is empty, as it is when bubblewrap has failed."""
     return int(json.loads(info)["child-pid"]) if info else 0
 
 
@@ -151,9 +154,9 @@ def confined(
 
     Args:
         command: the file to run, and its arguments.
-        view: what it may see; missing files are left out.
+        view: the files that it may see; missing files are left out.
         program: the file of the program, which the process finds at `PROGRAM`.
-        scratch: the folder with what was handed in; under its name the process has an empty one, in memory.
+        scratch: the folder with what was handed in; at this path the process has an empty folder, in memory.
         scratch_bytes: the size of that folder.
         info: the descriptor to which bubblewrap writes what `child` reads.
         rules: the descriptor from which it reads what `keyless` returns.

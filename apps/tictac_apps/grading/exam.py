@@ -1,4 +1,4 @@
-"""An exam: the positions of a game and their truth, and what a submission has answered, each asked once."""
+"""An exam: the positions of a game with their exact values, and the answers of a submission, each asked for once."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import contextlib
 import functools
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,25 +26,28 @@ from tictac_env.position import canonical
 from tictac_env.position_batch import PositionBatch
 from tictac_env.solver.enumerate import NO_SCORE, GameTable, TooManyPositions, tabulate
 
+if TYPE_CHECKING:
+    from tictac_apps.grading.examinee import Json  # Windows cannot import it
+
 BATCH = 512
 """Positions asked at a time."""
 Bools = npt.NDArray[np.bool_]
 
 
 class Questions:
-    """The positions of a game that submissions are asked about, and their truth.
+    """The positions of a game that submissions are asked about, and their exact values.
 
     Args:
-        game: the rules. Of a game that is too large to tabulate the positions of its suite are taken.
+        game: the rules. If the game is too large to tabulate, the positions are those of its suite.
 
     Raises:
         TooManyPositions: the game is too large, and has no suite.
 
     Attributes:
         batch: the N positions.
-        over: bool (N,), whether the game is over there.
+        over: bool (N,), true if the game is over.
         scores: int16 (N, num_actions), the exact score of each action, `NO_SCORE` if it is illegal.
-        legal: bool (N, num_actions), none once the game is over.
+        legal: bool (N, num_actions), all false once the game is over.
         values: int8 (N, num_actions), the value of each action, 1, 0 or -1; -2 if it is illegal.
         table: the table of the game, whose positions these are; None for a large game.
     """
@@ -58,9 +61,9 @@ class Questions:
             name = REPORTING.get(game_name(game) or "")
             if name is None:
                 raise
-            known = suite(name)
-            self.table, self.batch, self.scores = None, known.positions, known.scores
-            self.over = np.zeros(len(known), np.bool_)
+            positions = suite(name)
+            self.table, self.batch, self.scores = None, positions.positions, positions.scores
+            self.over = np.zeros(len(positions), np.bool_)
         else:
             self.batch = PositionBatch(game, self.table.own, self.table.opp)
             self.scores = self.table.action_scores(slice(None))
@@ -75,12 +78,12 @@ class Questions:
 
     @functools.cached_property
     def threats(self) -> Bools:
-        """The actions with which the other side would win, were it to move, bool (N, num_actions)."""
+        """The actions that would win at once if the other side were to move, bool (N, num_actions)."""
         return self._wins(PositionBatch(self.game, self.batch.opp, self.batch.own))
 
     @functools.cached_property
     def different(self) -> Bools:
-        """One position of those that are images of each other, bool (N,)."""
+        """True for one position of each set of images under the symmetries, bool (N,)."""
         stones = zip(self.batch.own.tolist(), self.batch.opp.tolist(), strict=True)
         return np.array([canonical(self.game, *both)[:2] == both for both in stones], np.bool_)
 
@@ -93,19 +96,20 @@ class Questions:
             wins[rows, action] = [self.game.result(*self.game.play_choice(*both, choice)) == -1 for both in stones]
         return wins
 
-    def arguments(self, names: Sequence[str], rows: Ints) -> list[list[Any]]:
-        """The arguments of a function in some positions, as JSON has them: a list for each."""
-        some = self.batch.where(rows)
-        columns: list[list[Any]] = []
+    def arguments(self, names: Sequence[str], rows: Ints) -> list[list[Json]]:
+        """The arguments of a function in some positions, as JSON has them: a list for each position."""
+        batch = self.batch.where(rows)
+        columns: list[list[Any]] = []  # of what NumPy's lists hold
         for name in names:
             if name == "cells":
-                columns.append(some.observations("board").reshape(len(rows), self.game.cells).tolist())
+                columns.append(batch.observations("board").reshape(len(rows), self.game.cells).tolist())
             elif name in ("mask", "legal"):
-                masks = action_masks(self.game, np.where(self.over[rows], 0, legal_sets(self.game, some.own, some.opp)))
-                columns.append([np.flatnonzero(one).tolist() for one in masks] if name == "legal" else masks.tolist())
+                legal = np.where(self.over[rows], 0, legal_sets(self.game, batch.own, batch.opp))
+                masks = action_masks(self.game, legal)
+                columns.append([np.flatnonzero(mask).tolist() for mask in masks] if name == "legal" else masks.tolist())
             else:
-                columns.append(some.observations(name).tolist())
-        return [list(given) for given in zip(*columns, strict=True)] if columns else [[] for _ in rows]
+                columns.append(batch.observations(name).tolist())
+        return [list(arguments) for arguments in zip(*columns, strict=True)] if columns else [[] for _ in rows]
 
 
 @functools.lru_cache(maxsize=8)
@@ -118,18 +122,18 @@ class Exam:
     """A submission under examination.
 
     Args:
-        rubric: what is asked for.
+        rubric: the functions to ask, and their limits.
         handed_in: the submission: a file or a folder.
         unconfined, stopped: see `Process`.
 
     Raises:
-        ValueError: the game is too large for what the rubric wants proven.
+        ValueError: the game is too large for a theorem of the rubric.
         ImportError: a package that the rubric allows is not installed.
 
     Attributes:
-        setup_trouble: the error of the function that comes first; empty if there was none.
-        given_up: why it was asked no more; empty if it was asked everything.
-        printed: what it has printed.
+        setup_trouble: the error of the rubric's `setup` function; empty if there was none.
+        given_up: why questions stopped; empty if all were asked.
+        printed: what the submission has printed.
     """
 
     def __init__(
@@ -164,21 +168,22 @@ class Exam:
 
     def replies(self, function: str, arguments: tuple[str, ...], rows: Ints) -> list[Reply]:
         """The replies of a function in some positions, each asked once."""
-        known = self._replies.setdefault((function, arguments), {})
-        new = np.array([row for row in dict.fromkeys(rows.tolist()) if row not in known], np.int64)
+        replies = self._replies.setdefault((function, arguments), {})
+        new = np.array([row for row in dict.fromkeys(rows.tolist()) if row not in replies], np.int64)
         calls = self.questions.arguments(arguments, new)
         for row, reply in zip(new.tolist(), self._ask(function, calls), strict=True):
-            known[row] = reply
-        return [known[row] for row in rows.tolist()]
+            replies[row] = reply
+        return [replies[row] for row in rows.tolist()]
 
     def moves(self, rows: Ints) -> Ints:
-        """int64 (len(rows),): the submission's action in some unfinished positions, -1 if it has no legal one."""
-        found = self.replies(self.rubric.function, self.rubric.arguments, rows)
+        """int64 (len(rows),): the submission's action in some unfinished positions, -1 if its answer is not legal."""
+        replies = self.replies(self.rubric.function, self.rubric.arguments, rows)
         moves = []
-        for row, reply in zip(rows.tolist(), found, strict=True):
-            value, legal = reply.value, self.questions.legal[row]
-            is_action = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < len(legal)
-            moves.append(value if is_action and legal[value] else -1)
+        for row, reply in zip(rows.tolist(), replies, strict=True):
+            action, legal = reply.value, self.questions.legal[row]
+            if not isinstance(action, int) or isinstance(action, bool) or not 0 <= action < len(legal):
+                action = -1
+            moves.append(action if action >= 0 and legal[action] else -1)
         return np.array(moves, np.int64)
 
     def trouble(self, row: int) -> str:
@@ -197,7 +202,7 @@ class Exam:
         return np.flatnonzero(chosen)
 
     def verdict(self, seat: int) -> SeatVerdict:
-        """The exact results of a seat; without a legal action it loses."""
+        """The exact results of a seat; an answer that is not legal loses the game."""
         if seat not in self._verdicts:
             table = self.questions.table
             assert table is not None, "checked by the constructor"
@@ -211,37 +216,43 @@ class Exam:
 
     @property
     def exploitability(self) -> float:
-        """As of `tictac_env.exploitability`."""
+        """The gain of the best replies, on average over the seats, as `tictac_env.exploitability` has it."""
         return (self.verdict(0).gain + self.verdict(1).gain) / 2
 
     def all_moves(self) -> dict[int, int]:
-        """Its actions by the number of the position, in all that it was asked about."""
+        """Its actions by the numbers of the positions that it was asked about."""
         rows = np.array(sorted(self._replies.get((self.rubric.function, self.rubric.arguments), {})), np.int64)
         return dict(zip(rows.tolist(), self.moves(rows).tolist(), strict=True))
 
-    def _ask(self, function: str, calls: list[list[Any]]) -> Iterable[Reply]:
-        """Replies to all calls. A process that has ended is begun anew for the next one, a few times."""
+    def _ask(self, function: str, calls: list[list[Json]]) -> list[Reply]:
+        """Replies to all calls, asked a batch at a time.
+
+        If the process ends during a call, that call has no answer and a new process gets the next one; after a few
+        such calls the submission is given up.
+        """
         replies: list[Reply] = []
-        while len(replies) < len(calls):
-            if self.given_up:
-                return [*replies, *[Reply(trouble=self.given_up)] * (len(calls) - len(replies))]
+        while len(replies) < len(calls) and not self.given_up:
             try:
-                process = self._running()
-                if self.given_up:
-                    continue
-                for reply in process.ask(function, calls[len(replies) :][:BATCH], self.rubric.limits.seconds_a_move):
-                    replies.append(reply)
-                    if self._count(reply):
-                        break
+                self._ask_batch(function, calls[len(replies) :][:BATCH], replies)
             except Gone as error:
                 reply = Reply(trouble=str(error), slow=True)
                 replies.append(reply)
                 self._count(reply)
                 self._end()
-        return replies
+        return replies + [Reply(trouble=self.given_up)] * (len(calls) - len(replies))
+
+    def _ask_batch(self, function: str, calls: list[list[Json]], replies: list[Reply]) -> None:
+        """Appends the replies to some calls, as they come; stops if the submission is given up."""
+        process = self._running()
+        if self.given_up:  # the file cannot be loaded
+            return
+        for reply in process.ask(function, calls, self.rubric.limits.seconds_a_move):
+            replies.append(reply)
+            if self._count(reply):
+                return
 
     def _count(self, reply: Reply) -> bool:
-        """Counts slow replies; True if there were too many, or the time is over."""
+        """Counts slow replies; True if there were too many or the time is over, so that the submission is given up."""
         limits = self.rubric.limits
         self._slow += reply.slow
         if time.monotonic() >= self._until:

@@ -8,7 +8,7 @@ it limits itself, loads the file, and answers `{"n": 0, "answer": null}` or `{"n
 line is a question: `{"function": "choose", "calls": [[[0, 0, ...], [0, 1, ...]], ...], "seconds": 1.0}`. To each call
 it answers `{"n": 0, "answer": 4}`, `{"n": 0, "error": "..."}` or `{"n": 0, "late": true}`, n counting from 0.
 
-The grader trusts nothing here: what runs in this process may change all of it, and so its own answers, no more.
+The grader trusts nothing here: a submission may change everything in this process, and by that only its own answers.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable, Sequence
-from types import FrameType
-from typing import Any
+from types import FrameType, ModuleType
+from typing import IO, Any, TypedDict
 
 MODULE = "submission"
 LONGEST_ERROR = 300
@@ -37,26 +37,66 @@ OPEN_FILES = 64
 CLOCKS = ((signal.SIGPROF, signal.ITIMER_PROF, False), (signal.SIGALRM, signal.ITIMER_REAL, True))
 """The signals and timers of processor time, and of wall-clock time."""
 
+Json = None | bool | int | float | str | list["Json"]
+"""An argument or an answer."""
+
+
+class Plan(TypedDict):
+    """The first line that the program reads: the submission, and its limits."""
+
+    source: str
+    scratch: str
+    """The folder that it may write to."""
+    path: Sequence[str]
+    """Folders of packages that it may import."""
+    packages: Sequence[str]
+    """Their names, for messages."""
+    arrays: bool
+    """True if lists become arrays before they are passed to functions."""
+    seconds: float
+    """Processor time of loading the file."""
+    cpu_seconds: int
+    """Processor time of the whole process."""
+    memory: int
+    file_bytes: int
+    threads: int | None
+    patience: int
+    """The wall-clock time of a call, in multiples of its processor time."""
+    handed_in: str
+    """The folder from which the submission is copied to the scratch folder; "" if it lies there."""
+
+
+class Question(TypedDict):
+    """A line that asks a function: the arguments of each call, and the processor time that each may take."""
+
+    function: str
+    calls: Sequence[Sequence[Json]]
+    seconds: float
+
+
+class Answer(TypedDict, total=False):
+    """What has come of a call; exactly one of these."""
+
+    answer: Json
+    error: str
+    late: bool
+
 
 class OutOfTime(BaseException):
-    """Raised within a call that takes too long; no `Exception`, so that few catch it."""
+    """Raised within a call that takes too long; not an `Exception`, so that few submissions catch it."""
 
 
 def answer_all(answers: int) -> None:
     """Reads the plan and the questions from the standard input, and writes to the descriptor `answers`."""
+    # What the submission reads from its standard input is empty, not our questions.
     questions = os.fdopen(os.dup(0), "rb")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
 
-    def tell(**fields: Any) -> None:
-        line = json.dumps(fields).encode() + b"\n"
-        while line:
-            line = line[os.write(answers, line) :]
-
-    tell(ready=True)
-    plan = json.loads(questions.readline())
+    write_line(answers, {"ready": True})
+    plan: Plan = json.loads(questions.readline())
     sys.path[:0] = [plan["scratch"], *plan["path"]]
     random.seed(0)
-    loaded: list[Any] = []
+    loaded: list[ModuleType] = []
 
     def begin() -> None:
         if plan["handed_in"]:  # before the limits: a file that is handed in may be larger than one that is written
@@ -64,19 +104,33 @@ def answer_all(answers: int) -> None:
         limit(plan)
         loaded.append(load(plan["source"]))
 
-    tell(n=0, **called(begin, plan["seconds"], plan))
+    write_line(answers, {"n": 0, **called(begin, plan["seconds"], plan)})
+    answer_questions(questions, answers, loaded[0] if loaded else None, plan)
+
+
+def answer_questions(questions: IO[bytes], answers: int, module: ModuleType | None, plan: Plan) -> None:
+    """Calls the functions that are asked for, and answers each call when it returns."""
     for line in questions:
-        question = json.loads(line)
-        function = getattr(loaded[0] if loaded else None, question["function"], None)
+        question: Question = json.loads(line)
+        function = getattr(module, question["function"], None)
         for number, arguments in enumerate(question["calls"]):
             if not callable(function):
-                tell(n=number, error=f"there is no function {question['function']}")
+                write_line(answers, {"n": number, "error": f"there is no function {question['function']}"})
                 continue
-            given = [as_array(one) if plan["arrays"] and isinstance(one, list) else one for one in arguments]
-            tell(n=number, **called(functools.partial(function, *given), question["seconds"], plan))
+            values = [as_array(value) if plan["arrays"] and isinstance(value, list) else value for value in arguments]
+            write_line(
+                answers, {"n": number, **called(functools.partial(function, *values), question["seconds"], plan)}
+            )
 
 
-def load(path: str) -> Any:
+def write_line(answers: int, fields: dict[str, Any]) -> None:
+    """Writes a line of JSON; a pipe may take it in parts."""
+    line = json.dumps(fields).encode() + b"\n"
+    while line:
+        line = line[os.write(answers, line) :]
+
+
+def load(path: str) -> ModuleType:
     """The module that a file holds."""
     spec = importlib.util.spec_from_file_location(MODULE, path)
     if spec is None or spec.loader is None:
@@ -89,29 +143,29 @@ def load(path: str) -> Any:
 
 
 class Notebook:
-    """Answers what cells of a notebook ask of IPython: `%time` runs its code, all else does nothing."""
+    """A stand-in for IPython in the cells of a notebook: `%time` runs its code, all other magics do nothing."""
 
     def __init__(self, names: dict[str, Any]) -> None:
         self._names = names
 
-    def run_line_magic(self, name: str, line: str, *_: Any) -> None:
+    def run_line_magic(self, name: str, line: str, *_: object) -> None:
         """Runs the code behind `%time`."""
         if name == "time":
             exec(line, self._names)
 
     def __getattr__(self, name: str) -> Callable[..., list[str]]:
-        return lambda *given, **named: []
+        return lambda *arguments, **keywords: []
 
 
-def as_array(value: list[Any]) -> Any:
-    """A list as environments give it: an array of int8."""
+def as_array(value: list[Json]) -> Any:
+    """The list as an array of int8, as environments give it."""
     import numpy as np
 
     return np.array(value, np.int8)
 
 
-def called(call: Callable[[], Any], seconds: float, plan: dict[str, Any]) -> dict[str, Any]:
-    """Calls a function: its answer, its error, or that it took too long."""
+def called(call: Callable[[], object], seconds: float, plan: Plan) -> Answer:
+    """Calls a function, and returns its answer, its error, or that it took too long."""
     try:
         for number, timer, wall_clock in CLOCKS:
             signal.signal(number, _interrupt)
@@ -134,8 +188,8 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
     raise OutOfTime
 
 
-def plain(value: Any, depth: int = 0) -> Any:
-    """An answer as JSON has it: numbers, words, True, False, None, and lists of these.
+def plain(value: object, depth: int = 0) -> Json:
+    """The answer as JSON has it: numbers, strings, True, False, None, and lists of these.
 
     Raises:
         TypeError: it is something else.
@@ -143,30 +197,30 @@ def plain(value: Any, depth: int = 0) -> Any:
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, Sequence | set | frozenset) and not isinstance(value, (bytes, bytearray)) and depth < DEEPEST:
-        return [plain(one, depth + 1) for one in (value if isinstance(value, Sequence) else sorted(value))]
+        return [plain(item, depth + 1) for item in (value if isinstance(value, Sequence) else sorted(value))]
     if hasattr(value, "tolist"):  # NumPy's and torch's
         return plain(value.tolist(), depth + 1)
-    raise TypeError(f"the answer is {type(value).__name__}, which is neither a number, a word nor a list of these")
+    raise TypeError(f"the answer is {type(value).__name__}, which is neither a number, a string nor a list of these")
 
 
-def described(error: BaseException, plan: dict[str, Any]) -> str:
-    """An error in a line, with the line of the submission it comes from."""
+def described(error: BaseException, plan: Plan) -> str:
+    """The error in one line, with the number of the submission's line that raised it."""
     try:
         home = getattr(sys.modules.get(MODULE), "__file__", None)
         lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == home]
-        told = traceback.format_exception_only(error)
-        first = told[-1 if isinstance(error, SyntaxError) else 0].strip().splitlines()[0][:LONGEST_ERROR]
+        messages = traceback.format_exception_only(error)
+        first = messages[-1 if isinstance(error, SyntaxError) else 0].strip().splitlines()[0][:LONGEST_ERROR]
         if isinstance(error, SyntaxError) and error.filename and error.filename.startswith(plan["scratch"]):
             return f"{first} ({os.path.basename(error.filename)}, line {error.lineno})"
         if isinstance(error, ModuleNotFoundError):
             first += f"; allowed here: {', '.join(['the standard library', *plan['packages']])}"
         return first + (f" (line {lines[-1]})" if lines else "")
     except BaseException:
-        return f"{type(error).__name__}, which cannot be put in words"[:LONGEST_ERROR]
+        return f"{type(error).__name__}, whose message cannot be shown"[:LONGEST_ERROR]
 
 
-def limit(plan: dict[str, Any]) -> None:
-    """Limits this process, by what the system enforces; leaves out what it does not know, or what is lower already."""
+def limit(plan: Plan) -> None:
+    """Sets the limits that the system enforces, but for those that it does not know or that are lower already."""
     values = {
         "CPU": plan["cpu_seconds"],
         "AS": plan["memory"],

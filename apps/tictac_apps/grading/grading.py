@@ -38,11 +38,11 @@ class Result:
     Attributes:
         name: the theorem.
         title: its statement.
-        points: what it is worth.
+        points: the most it can earn.
         earned: the points of this submission.
-        share: in [0, 1], how far it holds.
-        told: the figures in words.
-        why: what is wrong in the example, or why it could not be found out.
+        share: in [0, 1], the share of cases in which it holds.
+        summary: its figures as a phrase.
+        why: what is wrong in the example, or why the theorem could not be tested.
         moves: the game that leads to the example, as a move string; None if there is no example.
         board: the example as text.
         link: the address where the game can be replayed.
@@ -51,8 +51,8 @@ class Result:
 
     Example:
         >>> from tictac_apps.grading import Result
-        >>> told = "it loses 12437"
-        >>> result = Result("unbeaten", "no reply beats it", 15, 0, 0.0, told, "", "12437", "", "", "", "visible")
+        >>> summary = "it loses 12437"
+        >>> result = Result("unbeaten", "no reply beats it", 15, 0, 0.0, summary, "", "12437", "", "", "", "visible")
         >>> result.moves
         '12437'
     """
@@ -62,7 +62,7 @@ class Result:
     points: float
     earned: float
     share: float
-    told: str
+    summary: str
     why: str
     moves: str | None
     board: str
@@ -72,13 +72,13 @@ class Result:
 
     @property
     def passed(self) -> bool:
-        """Whether it earned all points."""
+        """True if it earned all points."""
         return self.earned >= self.points
 
     @property
     def output(self) -> str:
         """The whole result in lines."""
-        return "\n".join([self.told, *filter(None, (self.why, self.board, self.link))])
+        return "\n".join([self.summary, *filter(None, (self.why, self.board, self.link))])
 
 
 @dataclass(frozen=True)
@@ -93,19 +93,19 @@ class Grade:
         score: the points earned.
         points: the points there are.
         results: one for each line of the rubric, in its order.
-        exploitability: what the best replies gain, see `tictac_env.exploitability`; None if nothing plays, or the game
-            is too large.
-        mistakes: the share of positions in which its move gives value away or is illegal; None if nothing plays.
-        trouble: why it could not be run, was given up, or its training failed; empty if nothing of this happened.
-        confined: whether bubblewrap was to confine it; False if the grader was told to run it unconfined.
+        exploitability: the gain of the best replies, see `tictac_env.exploitability`; None if no function plays or the
+            game is too large.
+        mistakes: the share of positions in which its move gives value away or is illegal; None if no function plays.
+        trouble: why it could not be run, was given up, or failed to train; empty if none of these happened.
+        confined: True if bubblewrap confined it; False if it ran with the rights of the grader.
         seconds: wall-clock time.
-        printed: what it has printed, cut off.
-        moves: its actions by the number of the position, -1 for nothing legal; not part of the JSON.
+        printed: the beginning of what it has printed.
+        moves: its actions by the number of the position, -1 if the answer was not legal; not part of the JSON.
 
     Example:
         >>> from tictac_apps.grading import Grade
-        >>> found = Grade("ann.py", "rules", "TicTacToe-v0", "0.1.0", 12.0, 20.0, (), None, None, "", True, 0.5, "")
-        >>> f"{found.submission}: {found.score:g} of {found.points:g} points"
+        >>> graded = Grade("ann.py", "rules", "TicTacToe-v0", "0.1.0", 12.0, 20.0, (), None, None, "", True, 0.5, "")
+        >>> f"{graded.submission}: {graded.score:g} of {graded.points:g} points"
         'ann.py: 12 of 20 points'
     """
 
@@ -126,16 +126,16 @@ class Grade:
 
     @property
     def reason(self) -> str:
-        """Reason for missing points: the trouble, or the first thing that is wrong; empty if none is missing."""
+        """The reason for missing points: the trouble, or the first error found; empty if none are missing."""
         if self.score >= self.points:
             return self.trouble
         return self.trouble or next((result.why for result in self.results if not result.passed and result.why), "")
 
     def to_dict(self) -> dict[str, Any]:
         """The record as JSON has it."""
-        found = asdict(self)
-        del found["moves"]
-        return found
+        record = asdict(self)
+        del record["moves"]
+        return record
 
     def to_json(self) -> str:
         """The record as JSON: an object with the attributes above, but for `moves`."""
@@ -150,13 +150,13 @@ class Grade:
             yield f"  {self.trouble}"
         for result in self.results:
             mark = "+" if result.passed else "-"
-            yield f"  {mark} {result.earned:g}/{result.points:g}  {result.title}: {result.told}"
+            yield f"  {mark} {result.earned:g}/{result.points:g}  {result.title}: {result.summary}"
             if not result.passed:
                 shown = [result.why, *result.board.splitlines(), result.link]
                 yield from (f"        {line}" for line in shown if line)
         if self.mistakes is not None:
-            told = "" if self.exploitability is None else f"exploitability {self.exploitability:.5f}, "
-            yield f"  {told}mistakes {100 * self.mistakes:.2f} %"
+            exploitability = "" if self.exploitability is None else f"exploitability {self.exploitability:.5f}, "
+            yield f"  {exploitability}mistakes {100 * self.mistakes:.2f} %"
         yield f"  {self.seconds:.1f} s{'' if self.confined else f'; {UNCONFINED}'}"
 
 
@@ -172,20 +172,20 @@ def grade(
     r"""Grades a submission by a rubric of theorems.
 
     The submission runs in a process of its own, within limits, and is only asked for its moves; everything else is
-    computed here. docs/teaching/README.md says what it can do to this machine. An error of the submission costs its
-    points, and raises nothing.
+    computed here. docs/teaching/README.md says what it can do to this machine. An error of the submission costs points,
+    and is not raised.
 
     Args:
         submission: a Python file, a notebook, or a folder with one of them.
         assignment: the name of an assignment, the path of a rubric, or a rubric.
         name: whose it is; by default the name of the file.
         page: the address of the page that links lead to.
-        unconfined: run it with the rights of this process, without bubblewrap, as is right in a container that holds
+        unconfined: run it without bubblewrap, with the rights of this process; for a container of its own that holds
             nothing of value.
-        stopped: for grading in a thread: once it is set, this soon ends with `KeyboardInterrupt`.
+        stopped: for grading in a thread: once it is set, grading soon ends with `KeyboardInterrupt`.
 
     Raises:
-        ValueError: the rubric is wrong, or wants more than can be proven of its game.
+        ValueError: the rubric is wrong, or its game is too large for one of its theorems.
         FileNotFoundError: there is no such rubric.
         ImportError: a package that the rubric allows is not installed.
         Unprotected: an OSError: bubblewrap does not work here, and `unconfined` is False; nothing was run.
@@ -195,8 +195,8 @@ def grade(
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     file = Path(folder, "submission.py")
         ...     _ = file.write_text("def choose(cells, legal):\n    return legal[0]\n")
-        ...     found = grade(file, "minimax")
-        >>> found.exploitability, found.results[0].told
+        ...     graded = grade(file, "minimax")
+        >>> graded.exploitability, graded.results[0].summary
         (1.0, '4,520 of 4,520 legal moves')
     """
     rubric = assignment if isinstance(assignment, Rubric) else load_rubric(assignment)
@@ -217,7 +217,7 @@ def grade(
         raise
     except (Unusable, OSError) as error:  # the latter so that no submission ends the grading of others
         trouble = clean(str(error))
-        results = [_result(test, Finding(0.0, "not found out", None, trouble), rubric, page) for test in rubric.tests]
+        results = [_result(test, Finding(0.0, "not tested", None, trouble), rubric, page) for test in rubric.tests]
     return Grade(
         submission=clean(name or (path.name if path.is_dir() else path.stem)),
         assignment=rubric.name,
@@ -245,8 +245,8 @@ def points(
 ) -> float:
     """The points for one line of a rubric.
 
-    In a pupil's folder its files may be imported instead of this package; nbgrader's cells therefore run `tictac grade
-    --cell` in another process, see `nbgrader`.
+    In a pupil's folder the pupil's files may be imported instead of this package, so nbgrader's cells run `tictac grade
+    --cell` in another process (see `nbgrader`).
 
     Args:
         submission: as of `grade`.
@@ -255,7 +255,7 @@ def points(
         unconfined: as of `grade`.
 
     Raises:
-        ValueError: the rubric has no such line; and as `grade`.
+        ValueError: the rubric has no such cell; and as `grade`.
 
     Example:
         >>> import tempfile
@@ -265,23 +265,23 @@ def points(
         >>> points(file, "minimax", load_rubric("minimax").tests[0].cell)
         5.0
     """
-    found = {result.cell: result.earned for result in grade(submission, assignment, unconfined=unconfined).results}
-    if cell not in found:
-        raise ValueError(f"the rubric has no cell {cell!r}; it has {', '.join(found)}")
-    return found[cell]
+    earned = {result.cell: result.earned for result in grade(submission, assignment, unconfined=unconfined).results}
+    if cell not in earned:
+        raise ValueError(f"the rubric has no cell {cell!r}; it has {', '.join(earned)}")
+    return earned[cell]
 
 
-def _result(test: Criterion, found: Finding, rubric: Rubric, page: str) -> Result:
+def _result(test: Criterion, finding: Finding, rubric: Rubric, page: str) -> Result:
     moves, board, link = None, "", ""
-    if found.example is not None:
-        moves = found.example.to_moves()
+    if finding.example is not None:
+        moves = finding.example.to_moves()
         board, link = str(Position.from_moves(rubric.game, moves)), replay_link(page, rubric.game_name, moves)
-    earned, shown = test.earned(found.share), (found.told, found.why, moves, board, link)
-    return Result(test.theorem, test.title, test.points, earned, found.share, *shown, test.cell, test.visibility)
+    earned, shown = test.earned(finding.share), (finding.summary, finding.why, moves, board, link)
+    return Result(test.theorem, test.title, test.points, earned, finding.share, *shown, test.cell, test.visibility)
 
 
 def replay_link(page: str, game: str, moves: str) -> str:
-    """The address at which the page shows a game (see `tictac serve`), from its first move on."""
+    """The address at which the page of `tictac serve` replays a game."""
     return f"{page}#view=play&game={quote(game, safe=':,')}&moves={moves}&opponent=nobody"
 
 
@@ -290,28 +290,28 @@ CELL = """import subprocess, sys
 
 words = ["-I", "-m", "tictac_apps", "grade", "submission.py", "--assignment", {assignment!r}, "--cell", {cell!r}{more}]
 float(subprocess.run([sys.executable, *words], check=True, stdout=subprocess.PIPE).stdout)"""
-"""The source of a cell, whose last value is its points."""
+"""The source of a cell: the value of its last expression is its points."""
 
 
-def gradescope(found: Grade) -> dict[str, Any]:
+def gradescope(graded: Grade) -> dict[str, Any]:
     """A grade as Gradescope reads it, with a leaderboard that ranks by exploitability.
 
     See "Autograder specifications" in its documentation
     (https://gradescope-autograders.readthedocs.io/en/latest/specs/).
     """
     board: list[dict[str, Any]] = []
-    if found.exploitability is not None:
-        board.append({"name": "exploitability", "value": round(found.exploitability, 5), "order": "asc"})
-    if found.mistakes is not None:
-        board.append({"name": "mistakes, %", "value": round(100 * found.mistakes, 2), "order": "asc"})
+    if graded.exploitability is not None:
+        board.append({"name": "exploitability", "value": round(graded.exploitability, 5), "order": "asc"})
+    if graded.mistakes is not None:
+        board.append({"name": "mistakes, %", "value": round(100 * graded.mistakes, 2), "order": "asc"})
     return {
-        "score": found.score,
-        "execution_time": found.seconds,
-        "output": "\n".join(filter(None, [f"{found.assignment}, by tictac-env {found.version}", found.trouble])),
+        "score": graded.score,
+        "execution_time": graded.seconds,
+        "output": "\n".join(filter(None, [f"{graded.assignment}, by tictac-env {graded.version}", graded.trouble])),
         "output_format": "text",
         "visibility": "visible",
         "stdout_visibility": "hidden",
-        "extra_data": {"assignment": found.assignment, "game": found.game, "confined": found.confined},
+        "extra_data": {"assignment": graded.assignment, "game": graded.game, "confined": graded.confined},
         "tests": [
             {
                 "score": result.earned,
@@ -325,25 +325,26 @@ def gradescope(found: Grade) -> dict[str, Any]:
                 "visibility": result.visibility,
                 "extra_data": {"share": result.share, "moves": result.moves, "link": result.link},
             }
-            for number, result in enumerate(found.results, 1)
+            for number, result in enumerate(graded.results, 1)
         ],
         "leaderboard": board,
     }
 
 
-def nbgrader(found: Grade) -> dict[str, Any]:
+def nbgrader(graded: Grade) -> dict[str, Any]:
     """The points of nbgrader's cells: for each its metadata, its source, and the points of this submission.
 
     A cell of autograder tests gives partial credit by its last value, a number
     (https://nbgrader.readthedocs.io/en/stable/user_guide/autograding_resources.html). Its source grades in another
-    process, isolated (`-I`), which imports nothing from the pupil's folder; unconfined if this grade was.
+    process, which is isolated (`-I`), so that it imports nothing from the pupil's folder; it runs the submission
+    unconfined if this grade did.
     """
     return {
-        "student": found.submission,
-        "assignment": found.assignment,
-        "score": found.score,
-        "max_score": found.points,
-        "confined": found.confined,
+        "student": graded.submission,
+        "assignment": graded.assignment,
+        "score": graded.score,
+        "max_score": graded.points,
+        "confined": graded.confined,
         "cells": [
             {
                 "grade_id": result.cell,
@@ -351,9 +352,9 @@ def nbgrader(found: Grade) -> dict[str, Any]:
                 "max_points": result.points,
                 "message": result.output,
                 "source": CELL.format(
-                    assignment=found.assignment,
+                    assignment=graded.assignment,
                     cell=result.cell,
-                    more="" if found.confined else ', "--unconfined"',
+                    more="" if graded.confined else ', "--unconfined"',
                 ),
                 "metadata": {
                     "nbgrader": {
@@ -368,6 +369,6 @@ def nbgrader(found: Grade) -> dict[str, Any]:
                     }
                 },
             }
-            for result in found.results
+            for result in graded.results
         ],
     }

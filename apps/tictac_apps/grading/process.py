@@ -1,4 +1,4 @@
-"""A submission in a process of its own, seen from here: it is asked over pipes, timed, limited and ended."""
+"""A submission in a process of its own, from the grader's side: it is asked over pipes, timed, limited and ended."""
 
 from __future__ import annotations
 
@@ -16,11 +16,14 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tictac_apps.grading import confinement
 from tictac_apps.grading.rubric import Rubric
 from tictac_env.storage import read_json
+
+if TYPE_CHECKING:
+    from tictac_apps.grading.examinee import Json, Plan, Question  # Windows cannot import it
 
 PROGRAM = Path(__file__).with_name("examinee.py")
 MEGABYTE = 1_000_000
@@ -43,7 +46,7 @@ VARIABLES = {"LANG": "C.UTF-8", "PATH": "/usr/bin:/bin", "PYTHONHASHSEED": "0"} 
 """The environment variables, none of them the grader's own."""
 FORGED = "it wrote answers of its own to where the grader reads"
 SHARED = (b"/memfd:", b"/dev/zero (deleted)", b"/SYSV")
-"""Mappings of memory that stays in use when it is no longer in the address space, which has a limit."""
+"""Kinds of mapped memory that the limit of the address space does not count once they are unmapped."""
 UNPROTECTED = (
     "nothing was run: bubblewrap, which confines submissions, does not work here: {why}; "
     "--unconfined (unconfined=True) runs them with your own rights"
@@ -53,9 +56,15 @@ NEEDS = "it needs version 0.8 or later, and user namespaces, which containers an
 
 @dataclass(frozen=True)
 class Reply:
-    """The answer to one call, as JSON has it; or why there is none, and if it took too long or ended the process."""
+    """The answer to one call.
 
-    value: Any = None
+    Attributes:
+        value: the answer as JSON has it.
+        trouble: why there is no answer; empty if there is one.
+        slow: True if the call took too long or ended the process.
+    """
+
+    value: Json = None
     trouble: str = ""
     slow: bool = False
 
@@ -65,7 +74,7 @@ class Gone(Exception):
 
 
 class Unprotected(OSError):
-    """This system cannot confine a submission, or cannot begin to run it; so it was not run."""
+    """The submission was not run: this system cannot confine it, or cannot start its process."""
 
 
 class Process:
@@ -75,11 +84,11 @@ class Process:
         source: the file to run; the process may write in its folder, the scratch folder.
         rubric: its limits, and what the file may import.
         until: the monotonic time at which its time is over.
-        unconfined: run the file with the rights of this process, within limits; without bubblewrap.
+        unconfined: run the file within limits but without bubblewrap, with the rights of this process.
         stopped: once it is set, waiting for an answer ends with `KeyboardInterrupt`.
 
     Raises:
-        Unprotected: bubblewrap does not work here, and `unconfined` is False; or Python does not begin.
+        Unprotected: bubblewrap does not work here, and `unconfined` is False; or Python does not start.
 
     Attributes:
         loaded: the reply to loading the file.
@@ -103,7 +112,7 @@ class Process:
         self.printed = ""
         self._received, self._waiting = b"", b""
         self._looked = math.inf
-        plan = {
+        plan: Plan = {
             "source": str(source),
             "scratch": self._scratch,
             "path": view.path,
@@ -124,7 +133,7 @@ class Process:
         try:
             self._wait_until_ready()
             self._send(plan)
-            self._looked = 0.0
+            self._looked = 0.0  # from now on code of the submission runs, so it is watched
             self.loaded = self._reply(0, limits.setup_seconds)
         except Gone as error:
             self.loaded = Reply(trouble=str(error), slow=True)
@@ -133,20 +142,23 @@ class Process:
             raise
 
     def _start(self, view: confinement.View) -> None:
+        # A file takes what the submission prints. It is opened twice: a process that shares an open file shares its
+        # flags, and with O_DIRECT set by the submission it could not be read here.
         output, name = tempfile.mkstemp()
-        # Opened twice: who shares an open file shares its flags, and O_DIRECT would keep it from being read here.
         self._output, printed = os.fdopen(output, "rb"), open(name, "ab")  # noqa: SIM115  # closed by `stop`, and below
         os.unlink(name)
-        executable = os.path.realpath(sys.executable)  # by which Python finds its library, not that of an environment
+        # Handles of `ours` stay open unless this fails; those that are passed on are closed here in any case.
         with contextlib.ExitStack() as ours, contextlib.ExitStack() as passed:
             ours.callback(self._output.close)
             passed.enter_context(printed)
+            # Three pipes: the program's answers, bubblewrap's report of the process, and the filter of system calls.
             (self._answers, theirs), (infos, info), (rules, ruling) = os.pipe(), os.pipe(), os.pipe()
             for stack, handles in ((ours, (self._answers, infos)), (passed, (theirs, info, rules, ruling))):
                 for handle in handles:
                     stack.callback(os.close, handle)
+            # By the real path Python finds its own library, not that of a virtual environment.
             program = confinement.PROGRAM if self._confined else str(PROGRAM)
-            command = [executable, "-P", "-s", "-S", "-B", "-u", program, str(theirs)]
+            command = [os.path.realpath(sys.executable), "-P", "-s", "-S", "-B", "-u", program, str(theirs)]
             if self._confined:
                 size = self._scratch_bytes
                 command = confinement.confined(command, view, PROGRAM, self._scratch, size, info, rules)
@@ -163,8 +175,9 @@ class Process:
                 bufsize=0,
             )
             ours.pop_all()
-        with open(infos, "rb") as written:
-            self._pid = confinement.child(written.read()) if self._confined else self._popen.pid
+        # The process that is watched is bubblewrap's child; its root folder shows its files from outside.
+        with open(infos, "rb") as report:
+            self._pid = confinement.child(report.read()) if self._confined else self._popen.pid
         self._root = f"/proc/{self._pid}/root" if self._confined else ""
         assert self._popen.stdin is not None
         self._questions = self._popen.stdin
@@ -174,7 +187,9 @@ class Process:
             os.set_blocking(handle, False)
 
     def _wait_until_ready(self) -> None:
-        """Waits for the program, which runs nothing of the submission yet: so this shows if it is confined and watched.
+        """Waits until the program has started, and checks that it can be watched.
+
+        The program has not run any code of the submission yet, so an error here is the system's, not the submission's.
 
         Raises:
             Unprotected: the program has ended, or its folder cannot be seen from here.
@@ -192,18 +207,18 @@ class Process:
             raise self._unprotected(str(error)) from error
 
     def _unprotected(self, why: str) -> Unprotected:
-        return Unprotected(UNPROTECTED.format(why=why) if self._confined else f"Python does not begin: {why}")
+        return Unprotected(UNPROTECTED.format(why=why) if self._confined else f"Python does not start: {why}")
 
-    def ask(self, function: str, calls: Sequence[Sequence[Any]], seconds: float) -> Iterator[Reply]:
+    def ask(self, function: str, calls: Sequence[Sequence[Json]], seconds: float) -> Iterator[Reply]:
         """Calls a function several times, and yields each reply as it comes.
 
         Args:
             function: its name.
             calls: the arguments of each call, as JSON has them.
-            seconds: what a call may take, of processor time.
+            seconds: the processor time that a call may take.
 
         Raises:
-            Gone: the process has ended, or was ended; what has come before is all there is.
+            Gone: the process has ended, or was ended; no replies follow those yielded so far.
         """
         self._send({"function": function, "calls": calls, "seconds": seconds})
         for number in range(len(calls)):
@@ -222,32 +237,34 @@ class Process:
         self.printed = printable(self._output.read(MOST_PRINTED).decode(errors="replace"))
         self._output.close()
 
-    def _send(self, message: dict[str, Any]) -> None:
+    def _send(self, message: Plan | Question) -> None:
         if not self._waiting:
             self._selector.register(self._questions, selectors.EVENT_WRITE)
         self._waiting += json.dumps(message).encode() + b"\n"
 
     def _reply(self, number: int, seconds: float) -> Reply:
-        told = self._line(seconds)
-        if told.get("n") != number:
+        fields = self._line(seconds)
+        if fields.get("n") != number:
             raise Gone(FORGED)
-        if told.get("late"):
+        if fields.get("late"):
             return Reply(trouble=f"took more than {seconds:g} s", slow=True)
-        if "error" in told:
-            return Reply(trouble=printable(str(told["error"])[:400]))
-        return Reply(told.get("answer"))
+        if "error" in fields:
+            return Reply(trouble=printable(str(fields["error"])[:400]))
+        return Reply(fields.get("answer"))
 
     def _line(self, seconds: float) -> dict[str, Any]:
-        """The next line that the process writes, after so many seconds of processor time at most."""
+        """The fields of the next line that the process writes, for which it may use that processor time."""
         end = time.monotonic() + PATIENCE * seconds + GRACE
         while b"\n" not in self._received:
             now = time.monotonic()
             if self._stopped is not None and self._stopped.is_set():
                 raise KeyboardInterrupt
-            left = min(end, self._until) - now  # what has come meanwhile is read also when there is none left
             if now - self._looked >= LOOK:
                 self._looked = now
                 self._look()
+            # Wait for either pipe, and wake up in time to look again. Pipes are read once more after the time is over,
+            # so that an answer that is there already counts.
+            left = min(end, self._until) - now
             for key, _ in self._selector.select(max(0.0, min(LOOK, left))):
                 self._read() if key.fd == self._answers else self._write()
             if len(self._received) > LONGEST_LINE and b"\n" not in self._received[:LONGEST_LINE]:
@@ -258,19 +275,19 @@ class Process:
                 raise Gone(f"took more than {seconds:g} s, and could not be interrupted")
         line, _, self._received = self._received.partition(b"\n")
         try:
-            told = read_json(line)
+            fields = read_json(line)
         except ValueError:
-            told = None
-        if not isinstance(told, dict):
+            fields = None
+        if not isinstance(fields, dict):
             raise Gone(FORGED)
-        return told
+        return fields
 
     def _read(self) -> None:
         with contextlib.suppress(BlockingIOError):
-            found = os.read(self._answers, 1 << 16)
-            if not found:
+            received = os.read(self._answers, 1 << 16)
+            if not received:
                 raise Gone(self._how_it_ended())
-            self._received += found
+            self._received += received
 
     def _write(self) -> None:
         try:
@@ -278,7 +295,7 @@ class Process:
         except BlockingIOError:
             return
         except BrokenPipeError:
-            sent = len(self._waiting)  # it has ended, which reading tells
+            sent = len(self._waiting)  # it has ended, which reading will report
         self._waiting = self._waiting[sent:]
         if not self._waiting:
             self._selector.unregister(self._questions)
@@ -288,7 +305,7 @@ class Process:
             status = self._popen.wait(timeout=GRACE)
         except subprocess.TimeoutExpired:
             return "it closed the pipe to the grader"
-        if self._confined and status > 128:  # which is how bubblewrap tells of a signal
+        if self._confined and status > 128:  # bubblewrap's status after a signal
             status = 128 - status
         if status >= 0:
             return f"it ended the process, with status {status}"
@@ -300,12 +317,13 @@ class Process:
         return f"it was ended by signal {signal.Signals(number).name}"
 
     def _look(self) -> None:
-        """Ends what exceeds limits that the system does not keep, or not for root.
+        """Checks the limits that the system does not enforce, or not for root.
 
         Raises:
-            Gone: it began processes or many threads, took memory that no limit counts, filled its folder, or hid.
+            Gone: it started processes or many threads, took memory that no limit counts, filled its folder, or hid.
         """
         try:
+            # The only number in its own /proc is its own.
             if self._confined and sum(map(str.isdigit, os.listdir(f"{self._root}/proc"))) > 1:
                 raise Gone("it began another process")
             if os.stat(f"/proc/{self._pid}/task").st_nlink - 2 > MOST_THREADS:
@@ -336,10 +354,10 @@ class Process:
                             raise Gone(f"it filled its folder with more than {allowed}")
             except PermissionError:
                 raise Gone("it made a folder that hides what is in it") from None
-            except OSError:  # it was removed meanwhile
+            except OSError:  # the folder was removed meanwhile
                 continue
 
 
 def printable(text: str) -> str:
-    """A third-party text with a question mark for each character that could steer a terminal."""
-    return "".join(one if one.isprintable() or one in "\n\t" else "?" for one in text)
+    """A third-party message with a question mark for each character that could steer a terminal."""
+    return "".join(character if character.isprintable() or character in "\n\t" else "?" for character in text)

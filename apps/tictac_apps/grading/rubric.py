@@ -5,11 +5,12 @@ A rubric is a TOML file; docs/teaching/README.md has one in full, with each fiel
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import os
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -31,9 +32,12 @@ VISIBILITIES = ("visible", "hidden", "after_due_date", "after_published")
 
 @dataclass(frozen=True)
 class Theorem:
-    """A theorem about a submission: its title, with the fields of a test in braces, and its own fields.
+    """A theorem about a submission.
 
-    A field whose default is None must be given. A tabulated theorem needs a game small enough to walk every reply.
+    Attributes:
+        title: its statement, with fields of the test in braces.
+        options: its own fields and their defaults; a field whose default is None must be set.
+        tabulated: True if it needs a game small enough to walk every reply.
     """
 
     title: str
@@ -65,7 +69,7 @@ class RubricLimits:
         memory_mb: address space, Python and its libraries included.
         file_mb: the size of each file that it writes, and of what it prints.
         scratch_mb: the size of all files that it writes.
-        slow_moves: number of answers that took too long, or ended the process, after which no more is asked.
+        slow_moves: number of answers that took too long or ended the process, after which no more are asked.
     """
 
     seconds_a_move: float = 1.0
@@ -83,10 +87,10 @@ class Criterion:
 
     Attributes:
         theorem: a name of `THEOREMS`.
-        points: what it is worth.
+        points: the most it can earn.
         title: its name in reports.
-        at_least: the share from which on it holds, if shares are counted.
-        starts: the share that is worth nothing; between it and `at_least` points grow evenly.
+        at_least: the share that earns all points, if shares are counted.
+        starts: the share that earns nothing; between it and `at_least` points grow linearly.
         cell: the `grade_id` of nbgrader's cell that gets the points.
         visibility: Gradescope's, one of `VISIBILITIES`.
         options: the fields of this theorem.
@@ -106,7 +110,7 @@ class Criterion:
         if share >= self.at_least:
             return self.points
         part = max(0.0, share - self.starts) / (self.at_least - self.starts)
-        return math.floor(100 * self.points * part) / 100  # rounded down, so that all is had by who has earned all
+        return math.floor(100 * self.points * part) / 100  # rounded down: full points are for the full share only
 
 
 @dataclass(frozen=True)
@@ -115,15 +119,15 @@ class Rubric:
 
     Attributes:
         name: the assignment's name.
-        title: the same for people.
+        title: the name that people read.
         game: the game.
         file: the name of the file to hand in.
-        function: the function that plays; "" if nothing does.
+        function: the function that plays; "" if there is none.
         arguments: the arguments of that function, see `ARGUMENTS`.
         setup: a function that is called once, before all others, such as one that trains; "" for none.
-        arrays: whether arguments are NumPy's arrays, as environments give them, rather than lists.
+        arrays: True if arguments are NumPy arrays, as environments give them; False for lists.
         packages: what may be imported besides the standard library.
-        symmetric: whether shares are counted over one position of those that are images of each other.
+        symmetric: True to count positions that are images of each other once.
         limits: the limits of a submission.
         tests: the criteria in their order.
 
@@ -149,7 +153,7 @@ class Rubric:
 
     @property
     def points(self) -> float:
-        """What all tests are worth."""
+        """The points of all tests together."""
         return sum(test.points for test in self.tests)
 
     @property
@@ -203,58 +207,58 @@ def load_rubric(assignment: str | os.PathLike[str]) -> Rubric:
         raise ValueError(f"{os.fspath(path)}: {error}") from None
 
 
-def _rubric(found: dict[str, Any], folder: str) -> Rubric:
-    tests = found.pop("test", [])
+def _rubric(content: dict[str, Any], folder: str) -> Rubric:
+    tests = content.pop("test", [])
     if not isinstance(tests, list) or not all(isinstance(test, dict) for test in tests) or not tests:
         raise ValueError("a rubric needs tests, each under a line [[test]]")
     texts: dict[str, Any] = {"name": folder, "title": "", "game": "TicTacToe-v0", "file": "submission.py"}
     texts |= {"function": "choose", "setup": ""}
-    known = texts | {"arguments": ["cells", "legal"], "arrays": False, "packages": [], "symmetric": False}
-    given = known | _checked("", found, {*known, "limits"})
+    defaults = texts | {"arguments": ["cells", "legal"], "arrays": False, "packages": [], "symmetric": False}
+    fields = defaults | _checked("", content, {*defaults, "limits"})
     for name in texts:
-        _text(name, given[name])
-    if Path(given["file"]).name != given["file"] or not given["file"].endswith(".py"):
-        raise ValueError(f"file must be the name of a Python file, such as submission.py, not {given['file']!r}")
-    game = get_game(given["game"])
-    criteria = tuple(_criterion(f"test {place}: ", test, given["function"]) for place, test in enumerate(tests, 1))
-    cells = [one.cell for one in criteria]
+        _text(name, fields[name])
+    if Path(fields["file"]).name != fields["file"] or not fields["file"].endswith(".py"):
+        raise ValueError(f"file must be the name of a Python file, such as submission.py, not {fields['file']!r}")
+    game = get_game(fields["game"])
+    criteria = tuple(_criterion(f"test {place}: ", test, fields["function"]) for place, test in enumerate(tests, 1))
+    cells = [criterion.cell for criterion in criteria]
     for place, cell in enumerate(cells, 1):
         if cells.index(cell) != place - 1:
             raise ValueError(f"test {place}: the cell {cell!r} is another test's already; give it one of its own")
     return Rubric(
-        name=given["name"],
-        title=given["title"] or given["name"],
+        name=fields["name"],
+        title=fields["title"] or fields["name"],
         game=game,
-        file=given["file"],
-        function=given["function"],
-        arguments=tuple(one_of("arguments", one, ARGUMENTS) for one in _texts("arguments", given["arguments"])),
-        setup=given["setup"],
-        arrays=flag("arrays", given["arrays"]),
-        packages=tuple(_texts("packages", given["packages"])),
-        symmetric=flag("symmetric", given["symmetric"]),
-        limits=_limits(given.get("limits", {})),
+        file=fields["file"],
+        function=fields["function"],
+        arguments=tuple(one_of("arguments", name, ARGUMENTS) for name in _texts("arguments", fields["arguments"])),
+        setup=fields["setup"],
+        arrays=flag("arrays", fields["arrays"]),
+        packages=tuple(_texts("packages", fields["packages"])),
+        symmetric=flag("symmetric", fields["symmetric"]),
+        limits=_limits(fields.get("limits", {})),
         tests=criteria,
     )
 
 
-def _limits(found: Any) -> RubricLimits:
-    if not isinstance(found, dict):
-        raise ValueError(f"limits must stand under a line [limits], not be {found!r}")
-    kinds = {one.name: one.type for one in fields(RubricLimits)}
-    for name, value in _checked("limits: ", found, kinds).items():
+def _limits(content: object) -> RubricLimits:
+    if not isinstance(content, dict):
+        raise ValueError(f"limits must stand under a line [limits], not be {content!r}")
+    kinds = {limit.name: limit.type for limit in dataclasses.fields(RubricLimits)}
+    for name, value in _checked("limits: ", content, kinds).items():
         if kinds[name] == "int":
             positive(f"limits: {name}", value, 1_000_000)
         else:
             number(f"limits: {name}", value, 0.01, 1_000_000)
-    return RubricLimits(**found)
+    return RubricLimits(**content)
 
 
-def _criterion(at: str, found: dict[str, Any], plays: str) -> Criterion:
-    name = one_of(f"{at}theorem", found.get("theorem"), tuple(THEOREMS))
+def _criterion(at: str, content: dict[str, Any], plays: str) -> Criterion:
+    name = one_of(f"{at}theorem", content.get("theorem"), tuple(THEOREMS))
     theorem = THEOREMS[name]
     common = {"theorem", "points", "title", "at_least", "starts", "cell", "visibility"}
-    _checked(at, found, common | set(theorem.options))
-    options = {option: found.get(option, default) for option, default in theorem.options.items()}
+    _checked(at, content, common | set(theorem.options))
+    options = {option: content.get(option, default) for option, default in theorem.options.items()}
     if missing := [option for option, value in options.items() if value is None]:
         raise ValueError(f"{at}{name} needs {' and '.join(missing)}")
     allowed = {"seat": SEATS, "truth": TRUTHS, "among": ("all", "critical")}
@@ -264,41 +268,41 @@ def _criterion(at: str, found: dict[str, Any], plays: str) -> Criterion:
     if "at_most" in options:
         number(f"{at}at_most", options["at_most"], 0, 2)
     if "arguments" in options:
-        options["arguments"] = tuple(one_of(f"{at}arguments", one, ARGUMENTS) for one in options["arguments"])
+        options["arguments"] = tuple(one_of(f"{at}arguments", argument, ARGUMENTS) for argument in options["arguments"])
     if name != "agrees" and not plays:
         raise ValueError(f"{at}{name} needs a function that plays")
-    at_least = number(f"{at}at_least", found.get("at_least", 1.0), 0, 1)
-    starts = number(f"{at}starts", found.get("starts", 0.0), 0, at_least)
+    at_least = number(f"{at}at_least", content.get("at_least", 1.0), 0, 1)
+    starts = number(f"{at}starts", content.get("starts", 0.0), 0, at_least)
     if starts == at_least > 0:
         raise ValueError(f"{at}starts must be less than at_least, which is {at_least:g}, not {starts:g}")
-    title = _text(f"{at}title", found.get("title", "")) or theorem.title.format(**options, at_least=at_least)
+    title = _text(f"{at}title", content.get("title", "")) or theorem.title.format(**options, at_least=at_least)
     return Criterion(
         theorem=name,
-        points=float(number(f"{at}points", found.get("points"), 0, 1e6)),
+        points=float(number(f"{at}points", content.get("points"), 0, 1e6)),
         title=title,
         at_least=at_least,
         starts=starts,
-        cell=_text(f"{at}cell", found.get("cell", ""))
-        or "-".join([name, *(options[one] for one in ("seat", "function") if one in options)]),
-        visibility=one_of(f"{at}visibility", found.get("visibility", "visible"), VISIBILITIES),
+        cell=_text(f"{at}cell", content.get("cell", ""))
+        or "-".join([name, *(options[option] for option in ("seat", "function") if option in options)]),
+        visibility=one_of(f"{at}visibility", content.get("visibility", "visible"), VISIBILITIES),
         options=options,
     )
 
 
-def _checked(at: str, found: dict[str, Any], known: Any) -> dict[str, Any]:
-    for name in found:
-        if name not in known:
-            raise ValueError(f"{at}there is no field {name!r}; {did_you_mean(name, known, listed=True)}")
-    return found
+def _checked(at: str, content: dict[str, Any], allowed: Collection[str]) -> dict[str, Any]:
+    for name in content:
+        if name not in allowed:
+            raise ValueError(f"{at}there is no field {name!r}; {did_you_mean(name, allowed, listed=True)}")
+    return content
 
 
-def _text(name: str, value: Any) -> str:
-    if not isinstance(value, str):
-        raise ValueError(f"{name} must be a string, not {value!r}")
-    return value
+def _text(name: str, text: Any) -> str:
+    if not isinstance(text, str):
+        raise ValueError(f"{name} must be a string, not {text!r}")
+    return text
 
 
-def _texts(name: str, value: Any) -> list[str]:
+def _texts(name: str, value: object) -> list[str]:
     if not isinstance(value, list):
         raise ValueError(f"{name} must be a list of strings, not {value!r}")
-    return [_text(name, one) for one in value]
+    return [_text(name, item) for item in value]

@@ -14,7 +14,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from tictac_apps.grading.process import Unprotected, printable
 from tictac_env.storage import read_json
@@ -42,21 +41,22 @@ def main_file(handed_in: Path, name: str) -> Path:
 
     Args:
         handed_in: a file (.py, or a notebook), or a folder.
-        name: its name by the rubric; a single Python file or notebook of a folder may have another.
+        name: the name of the file by the rubric. If a folder has a single Python file or notebook, that is taken,
+            whatever its name.
 
     Raises:
-        Unusable: there is nothing there, no such file in the folder, a link, or a file of another kind.
+        Unusable: there is no file, the folder does not have it, it is a link, or it is of another kind.
     """
     if handed_in.is_symlink():
         raise Unusable(f"{handed_in.name} is a link")
     if handed_in.is_dir():
         if (handed_in / name).is_file() and not (handed_in / name).is_symlink():
             return handed_in / name
-        found = [one for one in sorted(handed_in.iterdir()) if one.suffix in (".py", NOTEBOOK) and one.is_file()]
-        found = [one for one in found if not one.is_symlink()]
-        if len(found) != 1:
+        sources = [path for path in sorted(handed_in.iterdir()) if path.suffix in (".py", NOTEBOOK) and path.is_file()]
+        sources = [path for path in sources if not path.is_symlink()]
+        if len(sources) != 1:
             raise Unusable(f"{handed_in.name} has no file {name}")
-        return found[0]
+        return sources[0]
     if not handed_in.is_file():
         raise Unusable(f"there is no file {handed_in.name}")
     if handed_in.suffix not in (".py", NOTEBOOK):
@@ -65,7 +65,7 @@ def main_file(handed_in: Path, name: str) -> Path:
 
 
 def is_class(path: Path, name: str) -> bool:
-    """Whether a path is a folder of submissions, rather than a submission: it has no file of that name itself."""
+    """True if a path is a folder of submissions: it is a folder without a file of that name."""
     return path.is_dir() and not (path / name).is_file()
 
 
@@ -73,36 +73,36 @@ def handed_in_by_all(paths: Iterable[Path], name: str) -> dict[str, Path]:
     """The submissions of some paths, by the names of their files or folders.
 
     Args:
-        paths: files and folders of submissions, and folders of these. Folders of nbgrader, which has one for each
-            student with one for each assignment, are seen through.
+        paths: files and folders of submissions, and folders of these. In nbgrader's layout, with a folder for each
+            student and in it a folder for each assignment, the inner folder is the submission.
         name: the name of the file to hand in.
 
     Raises:
         ValueError: a folder has none, or two have the same name; the message names both.
     """
-    found: dict[str, Path] = {}
+    submissions: dict[str, Path] = {}
     for path in paths:
-        several = list(_handed_in(path)) if is_class(path, name) else [(path.stem, path)]
-        if not several:
+        named = list(_handed_in(path)) if is_class(path, name) else [(path.stem, path)]
+        if not named:
             raise ValueError(f"there are no submissions in {str(path)!r}")
-        for given, one in several:
-            whose = clean(given)
-            if whose in found:
-                both = " and ".join(clean(str(path)) for path in (found[whose], one))
-                raise ValueError(f"two submissions are called {whose!r}: {both}")
-            found[whose] = one
-    return found
+        for label, submission in named:
+            student = clean(label)
+            if student in submissions:
+                both = " and ".join(clean(str(path)) for path in (submissions[student], submission))
+                raise ValueError(f"two submissions are called {student!r}: {both}")
+            submissions[student] = submission
+    return submissions
 
 
 def _handed_in(folder: Path) -> Iterator[tuple[str, Path]]:
-    for one in sorted(folder.iterdir()):
-        if one.name.startswith((".", "_")):
+    for entry in sorted(folder.iterdir()):
+        if entry.name.startswith((".", "_")):
             continue
-        if one.is_dir():
-            inner = [] if one.is_symlink() else [item for item in one.iterdir() if not item.name.startswith(".")]
-            yield one.name, inner[0] if len(inner) == 1 and inner[0].is_dir() else one
-        elif one.suffix in (".py", NOTEBOOK):
-            yield one.stem, one
+        if entry.is_dir():
+            inner = [] if entry.is_symlink() else [item for item in entry.iterdir() if not item.name.startswith(".")]
+            yield entry.name, inner[0] if len(inner) == 1 and inner[0].is_dir() else entry
+        elif entry.suffix in (".py", NOTEBOOK):
+            yield entry.stem, entry
 
 
 def clean(name: str) -> str:
@@ -112,19 +112,20 @@ def clean(name: str) -> str:
 
 @contextmanager
 def scratch_copy(handed_in: Path, name: str) -> Iterator[Path]:
-    """The file to run, in a fresh folder with a copy of what was handed in, which is removed at the end.
+    """Copies a submission to a fresh folder, yields the file to run there, and removes the folder at the end.
 
-    Links are not followed, and left out.
+    Links are left out.
 
     Raises:
-        Unusable: as `main_file`; or it is too large, cannot be read, or is no notebook.
-        Unprotected: there is no place for the folder.
+        Unusable: as `main_file`; or the submission is too large, cannot be read, or is not a notebook.
+        Unprotected: the folder cannot be made.
     """
     main = main_file(handed_in, name)
     try:
-        for left in Path(tempfile.gettempdir()).glob(f"{SCRATCH}*"):
-            with contextlib.suppress(OSError), _locked(left):
-                remove(left)
+        # Folders of graders that were killed: nobody holds their locks.
+        for abandoned in Path(tempfile.gettempdir()).glob(f"{SCRATCH}*"):
+            with contextlib.suppress(OSError), _locked(abandoned):
+                remove(abandoned)
         scratch = Path(tempfile.mkdtemp(prefix=SCRATCH)).resolve()
     except OSError as error:
         raise Unprotected(f"a submission cannot be copied: {error}") from error
@@ -145,17 +146,18 @@ def scratch_copy(handed_in: Path, name: str) -> Iterator[Path]:
 
 @contextmanager
 def _locked(folder: Path, new: bool = False) -> Iterator[None]:
-    """Holds the lock of a scratch folder, which the system gives up with the process.
+    """Holds the lock of a scratch folder; the system releases it when the process ends.
 
     Raises:
-        OSError: another process holds it, or, unless it is new, it is not ours or was changed in the last minute.
+        OSError: another process holds it; or the folder is not new, and belongs to another user or was changed in the
+            last minute.
     """
     import fcntl  # Windows has none, and cannot grade
 
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
-        found = os.fstat(handle)
-        if not new and (found.st_uid != os.geteuid() or time.time() - found.st_mtime < YOUNG):
+        status = os.fstat(handle)
+        if not new and (status.st_uid != os.geteuid() or time.time() - status.st_mtime < YOUNG):
             raise BlockingIOError(f"{folder} may be in use")
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield
@@ -164,7 +166,7 @@ def _locked(folder: Path, new: bool = False) -> Iterator[None]:
 
 
 def remove(folder: Path) -> None:
-    """Removes a folder with all that is in it, folders that may not be read or are a thousand deep too."""
+    """Removes a folder with all that is in it, even if parts may not be read or are a thousand folders deep."""
     with contextlib.suppress(OSError, RecursionError):
         shutil.rmtree(folder)
     if folder.exists():
@@ -173,15 +175,15 @@ def remove(folder: Path) -> None:
 
 
 def notebook_source(path: Path) -> str:
-    """The cells of code of a notebook, one after another, as IPython makes Python of "%matplotlib" and "!ls".
+    """The code cells of a notebook in their order, with magics such as "%matplotlib" and "!ls" turned into Python.
 
     Raises:
-        Unusable: it is no notebook, or has more code than people write.
+        Unusable: it is not a notebook, or has more code than people write.
         ImportError: IPython is not installed.
     """
     transform = transformer()
     try:
-        cells: Any = read_json(path.read_text(encoding="utf-8"))["cells"]
+        cells = read_json(path.read_text(encoding="utf-8"))["cells"]
         texts = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
     except (KeyError, TypeError, ValueError) as error:
         raise Unusable(f"{path.name} is not a notebook: {error!r}") from None
@@ -195,27 +197,27 @@ def notebook_source(path: Path) -> str:
 
 @functools.cache
 def transformer() -> Callable[[str], str]:
-    """The function by which IPython makes Python of a cell; it runs nothing.
+    """IPython's function that turns a cell into Python; it runs nothing.
 
     Raises:
         ImportError: IPython is not installed.
     """
     try:
-        found = importlib.import_module("IPython.core.inputtransformer2")
+        module = importlib.import_module("IPython.core.inputtransformer2")
     except ModuleNotFoundError:
         raise ImportError("a notebook needs IPython to be graded: pip install 'tictac-env[notebook]'") from None
-    transform: Callable[[str], str] = found.TransformerManager().transform_cell
+    transform: Callable[[str], str] = module.TransformerManager().transform_cell
     return transform
 
 
 def _copy(handed_in: Path, scratch: Path) -> None:
     files = [handed_in]
     if handed_in.is_dir():
-        files = [one for one in handed_in.rglob("*") if one.is_file() and not one.is_symlink()]
-        files = [one for one in files if not any(part.startswith(".") for part in one.relative_to(handed_in).parts)]
-    if len(files) > MOST or sum(one.stat().st_size for one in files) > LARGEST:
+        files = [path for path in handed_in.rglob("*") if path.is_file() and not path.is_symlink()]
+        files = [path for path in files if not any(part.startswith(".") for part in path.relative_to(handed_in).parts)]
+    if len(files) > MOST or sum(file.stat().st_size for file in files) > LARGEST:
         raise Unusable(f"{handed_in.name} is more than {MOST} files or {LARGEST // 1_000_000} MB")
-    for one in files:
-        target = scratch / (one.relative_to(handed_in) if handed_in.is_dir() else one.name)
+    for file in files:
+        target = scratch / (file.relative_to(handed_in) if handed_in.is_dir() else file.name)
         target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(one, target, follow_symlinks=False)
+        shutil.copyfile(file, target, follow_symlinks=False)

@@ -1,19 +1,22 @@
-"""The theorems of a rubric: each asks an exam for replies, and finds how far it holds and an example against it."""
+"""The theorems of a rubric: each asks an exam for replies, and returns how far it holds and a counterexample."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from tictac_apps.grading.exam import Exam
 from tictac_apps.grading.rubric import Criterion
-from tictac_env.checks import SEATS
+from tictac_env.checks import SEATS, Ints
 from tictac_env.games import DRAWN, LOST, WON
 from tictac_env.position import Position, format_moves
+
+if TYPE_CHECKING:
+    from tictac_apps.grading.examinee import Json  # Windows cannot import it
 
 Bools = npt.NDArray[np.bool_]
 VALUES = {1: "won", 0: "drawn", -1: "lost"}
@@ -22,10 +25,10 @@ TOLERANCE = 1e-9
 
 @dataclass(frozen=True)
 class Finding:
-    """How far a theorem holds, a share in [0, 1], with the figures in words; a position in which it fails, and why."""
+    """The share in [0, 1] to which a theorem holds, its figures as a summary, a position in which it fails, and why."""
 
     share: float
-    told: str
+    summary: str
     example: Position | None = None
     why: str = ""
 
@@ -51,10 +54,10 @@ def blocks(exam: Exam, test: Criterion) -> Finding:
     return _one_of(exam, rows, threats, "blocks", "blocks")
 
 
-def _one_of(exam: Exam, rows: Any, wanted: Bools, what: str, does: str) -> Finding:
-    """The share of some positions in which it plays one of the moves wanted there."""
-    right = _chosen(wanted, rows, exam.moves(rows))
-    return _counted(exam, rows, right, what, lambda row, _: f"{_moves(exam, np.flatnonzero(wanted[row]))} {does}")
+def _one_of(exam: Exam, rows: Ints, good_moves: Bools, noun: str, verb: str) -> Finding:
+    """The share of some positions in which it plays one of the good moves."""
+    right = _chosen(good_moves, rows, exam.moves(rows))
+    return _counted(exam, rows, right, noun, lambda row, _: f"{_moves(exam, np.flatnonzero(good_moves[row]))} {verb}")
 
 
 def keeps_value(exam: Exam, test: Criterion) -> Finding:
@@ -77,20 +80,20 @@ def keeps_value(exam: Exam, test: Criterion) -> Finding:
 
 def never_beaten(exam: Exam, test: Criterion) -> Finding:
     """From that seat no legal replies at all make it lose; without a legal move it loses."""
-    found = exam.verdict(SEATS.index(test.options["seat"]))
-    if found.losing_line is None:
-        return Finding(1.0, f"none of the {sum(found.lines):,} games that replies can lead to is lost")
-    return Finding(0.0, f"it loses {found.losing_line or 'at once'}", *_lost(exam, found.losing_line))
+    verdict = exam.verdict(SEATS.index(test.options["seat"]))
+    if verdict.losing_line is None:
+        return Finding(1.0, f"none of the {sum(verdict.lines):,} games that replies can lead to is lost")
+    return Finding(0.0, f"it loses {verdict.losing_line or 'at once'}", *_lost(exam, verdict.losing_line))
 
 
 def low_exploitability(exam: Exam, test: Criterion) -> Finding:
     """The best replies gain no more than `at_most` beyond the value of the game, on average over the seats."""
-    found, most = exam.exploitability, test.options["at_most"]
-    told = f"exploitability {found:.5f}"
-    if found <= most + TOLERANCE:
-        return Finding(1.0, told)
-    line = next((one for seat in (0, 1) if (one := exam.verdict(seat).losing_line) is not None), None)
-    return Finding(0.0, told) if line is None else Finding(0.0, told, *_lost(exam, line))
+    summary = f"exploitability {exam.exploitability:.5f}"
+    if exam.exploitability <= test.options["at_most"] + TOLERANCE:
+        return Finding(1.0, summary)
+    losing_lines = (exam.verdict(seat).losing_line for seat in (0, 1))
+    line = next((line for line in losing_lines if line is not None), None)
+    return Finding(0.0, summary) if line is None else Finding(0.0, summary, *_lost(exam, line))
 
 
 def beats_random(exam: Exam, test: Criterion) -> Finding:
@@ -103,8 +106,8 @@ def agrees(exam: Exam, test: Criterion) -> Finding:
     """A function is right about every position.
 
     Its truth is "legal_moves" (the legal actions in any order, none once the game is over), "result" (1 or -1 if the
-    stones of that number have a line, 0 for a draw, None while the game goes on) or "value" (what perfect play makes
-    of the position for the side to move: 1, 0 or -1).
+    stones of that number have a line, 0 for a draw, None while the game is not over) or "value" (the result of perfect
+    play for the side to move: 1, 0 or -1).
     """
     questions = exam.questions
     rows = np.arange(len(questions.batch)) if not exam.rubric.symmetric else np.flatnonzero(questions.different)
@@ -114,13 +117,13 @@ def agrees(exam: Exam, test: Criterion) -> Finding:
         not reply.trouble and _same(reply.value, truth, test.options["truth"])
         for reply, truth in zip(replies, truths, strict=True)
     ]
-    told = f"{sum(right):,} of {len(right):,} positions"
+    summary = f"{sum(right):,} of {len(right):,} positions"
     if all(right):
-        return Finding(1.0, told)
+        return Finding(1.0, summary)
     wrong = right.index(False)
     reply = replies[wrong]
-    said = reply.trouble or f"{test.options['function']} answers {repr(reply.value)[:60]}, not {truths[wrong]}"
-    return Finding(sum(right) / len(right), told, questions.batch[int(rows[wrong])], said)
+    why = reply.trouble or f"{test.options['function']} answers {repr(reply.value)[:60]}, not {truths[wrong]}"
+    return Finding(sum(right) / len(right), summary, questions.batch[int(rows[wrong])], why)
 
 
 FINDERS: dict[str, Callable[[Exam, Criterion], Finding]] = {
@@ -136,47 +139,47 @@ FINDERS: dict[str, Callable[[Exam, Criterion], Finding]] = {
 
 
 def mistakes_of(exam: Exam) -> float:
-    """The share of the positions in which its move gives value away, or is not legal."""
+    """The share of positions in which its move gives value away or is not legal."""
     values, rows = exam.questions.values, exam.counted
     keeping = values == values.max(axis=1, keepdims=True)
     return float(1 - _chosen(keeping, rows, exam.moves(rows)).mean())
 
 
-def _counted(exam: Exam, rows: Any, right: Bools, what: str, why: Callable[[int, int], str]) -> Finding:
-    """The share of some positions that is right, and the first that is wrong."""
-    told = f"{int(right.sum()):,} of {len(right):,} {what}"
+def _counted(exam: Exam, rows: Ints, right: Bools, noun: str, why: Callable[[int, int], str]) -> Finding:
+    """The share of some positions in which the answer is right, and the first in which it is wrong."""
+    summary = f"{int(right.sum()):,} of {len(right):,} {noun}"
     if right.all():
-        return Finding(1.0, told)
+        return Finding(1.0, summary)
     row = int(rows[int(np.flatnonzero(~right)[0])])
     (move,) = exam.moves(np.array([row])).tolist()
     position = exam.questions.batch[row]
     if move < 0:
-        return Finding(float(right.mean()), told, position, f"there it {exam.trouble(row)}")
-    return Finding(float(right.mean()), told, position, f"there it plays {_moves(exam, [move])}; {why(row, move)}")
+        return Finding(float(right.mean()), summary, position, f"there it {exam.trouble(row)}")
+    return Finding(float(right.mean()), summary, position, f"there it plays {_moves(exam, [move])}; {why(row, move)}")
 
 
-def _chosen(wanted: Bools, rows: Any, moves: Any) -> Bools:
-    """bool: whether the move in each position is one of those wanted."""
-    return np.asarray((moves >= 0) & wanted[rows, np.maximum(moves, 0)])
+def _chosen(good_moves: Bools, rows: Ints, moves: Ints) -> Bools:
+    """bool: true for each position in which the move is one of the good ones."""
+    return np.asarray((moves >= 0) & good_moves[rows, np.maximum(moves, 0)])
 
 
-def _moves(exam: Exam, actions: Any) -> str:
+def _moves(exam: Exam, actions: Iterable[int]) -> str:
     """Moves as boards show them, counted from 1, and as a submission returns them, counted from 0."""
-    return " or ".join(f"{format_moves(exam.rubric.game, [int(one)])} (returned as {one})" for one in actions)
+    return " or ".join(f"{format_moves(exam.rubric.game, [int(action)])} (returned as {action})" for action in actions)
 
 
 def _lost(exam: Exam, line: str) -> tuple[Position, str]:
-    """Where a lost game ends, and if the rules did not end it, why it is lost there."""
+    """The last position of a lost game; and why it is lost there, if the rules did not end it."""
     position, table = Position.from_moves(exam.rubric.game, line), exam.questions.table
     if position.is_over or table is None:
         return position, ""
     return position, f"there it {exam.trouble(table.index[position.own, position.opp])}"
 
 
-def _truth(exam: Exam, kind: str, row: int) -> Any:
+def _truth(exam: Exam, kind: str, row: int) -> list[int] | int | None:
     questions = exam.questions
     if kind == "legal_moves":
-        return np.flatnonzero(questions.legal[row]).tolist()
+        return [int(action) for action in np.flatnonzero(questions.legal[row])]
     if kind == "value":
         table = questions.table
         assert table is not None, "the theorem needs a table"
@@ -185,11 +188,12 @@ def _truth(exam: Exam, kind: str, row: int) -> Any:
     return int(result) if result in (WON, DRAWN, LOST) else None
 
 
-def _same(answer: Any, truth: Any, kind: str) -> bool:
+def _same(answer: Json, truth: list[int] | int | None, kind: str) -> bool:
     if kind == "legal_moves":
-        if not isinstance(answer, list) or not all(isinstance(one, int) for one in answer):
+        if not isinstance(answer, list):
             return False
-        return bool(sorted(answer) == truth)
+        actions = [action for action in answer if isinstance(action, int)]
+        return len(actions) == len(answer) and sorted(actions) == truth
     if truth is None or answer is None or isinstance(answer, (bool, str, list)):
         return answer is None and truth is None
     return bool(answer == truth)

@@ -57,7 +57,7 @@ def test_a_table_has_all_points(report: ClassReport) -> None:
 
 def test_copies_are_found_by_their_moves(report: ClassReport) -> None:
     alike = report.likenesses[0]
-    assert {alike.one, alike.other} == {"anna", "carl"} and (alike.same, alike.same_mistakes) == (1, 1)
+    assert {alike.submission, alike.other} == {"anna", "carl"} and (alike.same, alike.same_mistakes) == (1, 1)
     assert len(report.likenesses) == 6, "who cannot be run is like nobody"
     assert report.likenesses[-1].same < 0.9 and "anna and carl: 100.0 %" in str(report)
 

@@ -211,7 +211,7 @@ def children() -> list[str]:
 
 
 def told(found: Grade) -> str:
-    return " ".join(f"{result.told} {result.why}" for result in found.results)
+    return " ".join(f"{result.summary} {result.why}" for result in found.results)
 
 
 def test_what_is_fair_gets_all_points(submit) -> None:
