@@ -1,10 +1,10 @@
-"""The application: what each address answers."""
+"""The application: the routes of the server, and their answers."""
 
 from __future__ import annotations
 
 import io
 import re
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -51,22 +51,22 @@ IMPORTED = re.compile(r'^import .*? from "\./(\w+\.js)";$', re.MULTILINE | re.DO
 
 
 class Server:
-    """The state that the routes share: threads, agents and trainings. Nothing of any visitor's.
+    """The state that the routes share: threads, agents and trainings. It holds no games of visitors.
 
     Args:
-        limits: what it may use.
+        limits: of time, strength and size.
         checkpoints: a folder of agents to play against; None for none.
-        store: a result store, or a folder of them, to look at; None for none.
-        training: whether visitors may train agents.
-        allowed_hosts: names under which it may be asked, besides "localhost" and numeric addresses.
+        store: a result store to show, or a folder of them; None for none.
+        training: True if visitors may train agents.
+        allowed_hosts: host names under which the page may be requested, besides "localhost" and numeric addresses.
         games: further games to offer, each as `import_game` takes it: "module:Hex-v0", "KInARow-v0:5x6-4".
         league: the folder of the agents that visitors keep, and of their games; None for one that ends with the server.
 
     Attributes:
-        link: the address under which others in the network reach the page; "" if it is for this machine alone.
+        link: the page's address for other machines in the network; "" if it is for this machine alone.
 
     Raises:
-        ValueError: a path is not a folder, a host name is invalid, or a game is not known.
+        ValueError: a path is not a folder, a host name is invalid, or a game is unknown.
         OSError: the store cannot be read, or the folder of the league cannot be made.
     """
 
@@ -85,17 +85,17 @@ class Server:
         self.hosts = host_names(tuple(allowed_hosts))
         self.limits = limits or ServerLimits()
         self.trainings = trainings = Trainings(self.limits, games) if training else None
-        saved = (lambda token: trainings.get(token).file) if trainings else None
-        kept = KeptAgents(self.limits, league) if training or league else None
-        self.league = League(kept, games) if kept else None
-        self.opponents = NamedOpponents(self.limits, checkpoints, saved, self.games.values(), kept)
+        training_file = (lambda token: trainings.get(token).file) if trainings else None
+        agents = KeptAgents(self.limits, league) if training or league else None
+        self.league = League(agents, games) if agents else None
+        self.opponents = NamedOpponents(self.limits, checkpoints, training_file, self.games.values(), agents)
         self.results = StoreResults(store) if store is not None else None
         self.players = WorkerThreads(self.limits, "player")
         self.searchers = WorkerThreads(self.limits, "searcher")
         self.raters = WorkerThreads(self.limits, "rater")
 
     def warm(self) -> None:
-        """Loads, or compiles, what the first visitors would wait for."""
+        """Loads or compiles the code that the first visitors would wait for."""
         for name, game in self.games.items():
             start = Position.start(game)
             for opponent in ("mcts:10", "minimax:2", "rule", "perfect", "ntuple", "ntuple:2"):
@@ -132,8 +132,8 @@ class Server:
             route("POST", "/exact", self.exact, searchers),
             route("POST", "/review", self.review, searchers),
         ]
-        shown: dict[str, StoreResults | None] = {"/tournament": self.results, "/league": self.league}
-        for path, results in shown.items():
+        tables: dict[str, StoreResults | None] = {"/tournament": self.results, "/league": self.league}
+        for path, results in tables.items():
             if results:
                 api.append(route("GET", path, results.listed, raters))
                 api.append(route("GET", f"{path}/table", results.table, raters))
@@ -152,33 +152,36 @@ class Server:
         solve = route("GET", "/solve", self.solve, searchers)
         text = page_text()
 
-        async def first(request: Request) -> Response:
+        async def page(request: Request) -> Response:
             return HTMLResponse(text)
 
         static = Mount("/", StaticFiles(directory=STATIC))
         return Starlette(
-            routes=[Route("/", first), Mount("/api", routes=api), solve, static],
+            routes=[Route("/", page), Mount("/api", routes=api), solve, static],
             middleware=[Middleware(Guard, limits=self.limits, hosts=self.hosts)],
             exception_handlers={HTTPException: _refuse},
             lifespan=lifespan,
         )
 
     def _route(
-        self, method: str, path: str, handler: Callable[[Fields], Any], workers: WorkerThreads | None = None
+        self, method: str, path: str, handler: Callable[[Fields], object], workers: WorkerThreads | None = None
     ) -> Route:
-        """A route whose answer is what `handler` returns for the fields of the request; in a thread of `workers`."""
+        """A route that answers with the result of `handler`, which is called in a thread of `workers` if there are any.
+
+        The result is a response, or data that JSON can hold.
+        """
 
         async def answer(request: Request) -> Response:
             fields = await Fields.of(request, self.limits.body_bytes)
             if workers:
-                found = await unless_left(request, workers.do(lambda: handler(fields), fields.address))
+                result = await unless_left(request, workers.do(lambda: handler(fields), fields.address))
             else:
-                found = handler(fields)
-            return found if isinstance(found, Response) else JSONAnswer(found, headers={"cache-control": "no-store"})
+                result = handler(fields)
+            return result if isinstance(result, Response) else JSONAnswer(result, headers={"cache-control": "no-store"})
 
         return Route(path, answer, methods=[method])
 
-    def about(self, fields: Fields) -> Any:
+    def about(self, fields: Fields) -> dict[str, object]:
         """The games, which of them are small enough for exact verdicts, and what this server offers."""
         return {
             "games": [
@@ -198,11 +201,11 @@ class Server:
         }
 
     def _address(self, fields: Fields) -> str:
-        """The address for others: that by which this visitor came, unless only this machine understands it."""
+        """The page's address for other machines: that of this request, unless that is for this machine alone."""
         return self.link if urlsplit(fields.site).hostname in HERE else fields.site
 
     def qr(self, fields: Fields) -> Response:
-        """A picture of the address for others, to be photographed: a QR code in SVG."""
+        """A QR code in SVG of the page's address for other machines."""
         code = qr_code(self._address(fields)) if self.link else None
         if code is None:
             raise Refused("this server shows no QR code", 404)
@@ -210,7 +213,7 @@ class Server:
         code.save(picture, kind="svg", light="#fff", omitsize=True)
         return Response(picture.getvalue(), media_type="image/svg+xml", headers={"cache-control": "no-store"})
 
-    def reply(self, fields: Fields) -> Any:
+    def reply(self, fields: Fields) -> dict[str, object]:
         """The opponent's move, and the position after it."""
         position, opponent, seed = self._to_play(fields), fields.words("opponent"), fields.seed
         policy = self.opponents.get(opponent, position.game, fields.waited)
@@ -221,7 +224,7 @@ class Server:
             raise Refused(f"{opponent} cannot play here: {error}", 422) from None
         return {"action": action, "seconds": fields.waited, "position": board_view(after)}
 
-    def thoughts(self, fields: Fields) -> Any:
+    def thoughts(self, fields: Fields) -> Mapping[str, object]:
         """The thoughts of a player about each move."""
         position, opponent, seed = self._to_play(fields), fields.words("opponent"), fields.seed
         policy = self.opponents.get(opponent, position.game, fields.waited)
@@ -230,13 +233,13 @@ class Server:
         except ValueError as error:
             raise Refused(f"{opponent} has no thoughts here: {error}", 422) from None
 
-    def exact(self, fields: Fields) -> Any:
+    def exact(self, fields: Fields) -> Mapping[str, object]:
         """The exact value of each move."""
         position = self._to_play(fields)
         left = max(0.0, self.limits.exact_seconds - fields.waited)
         return exact_values(own_solver(position.game), position, left)
 
-    def review(self, fields: Fields) -> Any:
+    def review(self, fields: Fields) -> Mapping[str, object]:
         """The exact value of each position of a game."""
         final = self._to_play(fields, unfinished=False)
         left = max(0.0, self.limits.review_seconds - fields.waited)
@@ -247,12 +250,12 @@ class Server:
         moves = fields.text("pos", "", MAX_MOVES)
         position = Fields({"game": "ConnectFour-v0", "moves": moves}).position()
         limit = self.limits.exact_seconds
-        found = page_scores(own_solver(position.game), position, max(0.0, limit - fields.waited))
-        anywhere = {"access-control-allow-origin": "*"}  # pages of other sites may ask
-        if found is None:
-            reason = f"not solved within {limit:g} s; what was found is kept, so ask again"
-            return JSONAnswer({"pos": moves, "error": reason}, 503, {"retry-after": "1", **anywhere})
-        return JSONAnswer({"pos": moves, "score": found}, headers=anywhere)
+        scores = page_scores(own_solver(position.game), position, max(0.0, limit - fields.waited))
+        any_origin = {"access-control-allow-origin": "*"}  # pages of other sites may ask
+        if scores is None:
+            reason = f"not solved within {limit:g} s; the search continues from there, so ask again"
+            return JSONAnswer({"pos": moves, "error": reason}, 503, {"retry-after": "1", **any_origin})
+        return JSONAnswer({"pos": moves, "score": scores}, headers=any_origin)
 
     def _to_play(self, fields: Fields, unfinished: bool = True) -> Position:
         position = fields.position(unfinished)
@@ -261,9 +264,9 @@ class Server:
 
 
 def page_text() -> str:
-    """The page, whose head names every module and the first question of its script.
+    """The page, whose head names every module and the first request of its script.
 
-    So the browser asks for all of them at once. Otherwise it would find each module only in the one that imports it.
+    So the browser requests all of them at once. Otherwise it would learn of a module only from the one that imports it.
     """
     names = imported_modules("main.js")
     links = [f'  <link rel="modulepreload" href="{name}">\n' for name in names]
@@ -274,15 +277,15 @@ def page_text() -> str:
 
 def imported_modules(name: str) -> list[str]:
     """The names of all modules that a module of the page imports, directly or through others, each once."""
-    found = [name]
-    for one in found:  # which grows meanwhile
-        text = (STATIC / one).read_text(encoding="utf-8")
-        found += [other for other in dict.fromkeys(IMPORTED.findall(text)) if other not in found]
-    return found[1:]
+    modules = [name]
+    for module in modules:  # the list grows during the loop
+        text = (STATIC / module).read_text(encoding="utf-8")
+        modules += [imported for imported in dict.fromkeys(IMPORTED.findall(text)) if imported not in modules]
+    return modules[1:]
 
 
 def qr_code(text: str) -> Any:
-    """The QR code of a text, a `segno.QRCode`; None if that library is missing: then the address alone is shown."""
+    """The QR code of a text, a `segno.QRCode`; None without that library: then the address alone is shown."""
     try:
         import segno
     except ImportError:

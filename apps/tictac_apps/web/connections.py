@@ -21,9 +21,9 @@ def configured(app: ASGIApp, limits: ServerLimits, proxies: Iterable[str] = ()) 
 
     Args:
         app: the application.
-        limits: `connections` and `read_seconds` are kept here.
+        limits: `connections` and `read_seconds` are enforced here.
         proxies: addresses, or networks such as "10.0.0.0/8", of trusted proxies. The header X-Forwarded-For is believed
-            if it comes from them, and they may hold any number of connections, as these are those of many visitors.
+            if it comes from them, and they may hold any number of connections, as many visitors share them.
 
     Raises:
         ValueError: one of the proxies is neither an address nor a network.
@@ -44,7 +44,7 @@ def configured(app: ASGIApp, limits: ServerLimits, proxies: Iterable[str] = ()) 
 
 
 def _bounded(limits: ServerLimits, trusted: Sequence[IPv4Network | IPv6Network]) -> type[H11Protocol]:
-    """The protocol of uvicorn's with limits on connections, as it knows neither addresses nor a read timeout."""
+    """Uvicorn's protocol with what it lacks: a limit of connections for each address, and a read timeout."""
 
     class Bounded(H11Protocol):
         """A connection, closed if its next request does not arrive in time."""
@@ -54,7 +54,7 @@ def _bounded(limits: ServerLimits, trusted: Sequence[IPv4Network | IPv6Network])
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's
             super().connection_made(transport)
             self._await_request()
-            held = sum(isinstance(one, Bounded) and one.address == self.address for one in self.connections)
+            held = sum(isinstance(other, Bounded) and other.address == self.address for other in self.connections)
             if held > limits.connections and not any(ip_address(self.address) in network for network in trusted):
                 transport.write(TOO_MANY)
                 transport.close()
@@ -77,7 +77,7 @@ def _bounded(limits: ServerLimits, trusted: Sequence[IPv4Network | IPv6Network])
             return self.client[0] if self.client else ""
 
         def _await_request(self) -> None:
-            """Begins to count the seconds; further parts of the same request give it no more of them."""
+            """Starts the read timeout; further parts of the same request do not extend it."""
             if self.reading is None:
                 self.reading = self.loop.call_later(limits.read_seconds, self.transport.close)
 

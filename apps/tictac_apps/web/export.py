@@ -1,7 +1,7 @@
 """The page as a folder that opens from a disk or any web host, without a server and without Python.
 
-It is the page of `tictac serve` without trainings and tournaments; the modules in `offline/` answer it in the server's
-place, from what is known and learned of each game, packed here.
+It is the page of `tictac serve` without trainings and tournaments. The modules in `offline/` take the server's place;
+they use the rules, network and opening book of each game, which are packed here.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ CHANGES = (
     (r'(?<= id="show-exact")(?=>)', " checked"),
     (r"Play, watch and train tic-tac-toe and Connect Four agents\.", "Play tic-tac-toe and Connect Four."),
 )
-"""The changes of the page without a server: values are shown from the beginning."""
+"""The changes to the page without a server, with their patterns: among others, values are shown from the beginning."""
 MAIN = re.compile(r'^( *)<script type="module" src="main\.js"></script>$', re.MULTILINE)
 MODULE_WORDS = re.compile(r'^import \{[^}]*\} from "[\w./]+";\n|^export ', re.MULTILINE)
 BITS = 8
@@ -57,9 +57,9 @@ WEIGHT_UNIT = 2.0**-26
 
 
 def joined_modules(modules: Iterable[Path]) -> str:
-    """The text of modules in one scope, without their imports and exports: browsers load no modules from a disk.
+    """The text of modules in one scope, without imports and exports: browsers do not load modules from a disk.
 
-    A name that two of them declare is an error of syntax; so all their names must differ.
+    A name that two of them declare would be a syntax error, so all their names must differ.
     """
     text = "".join(path.read_text(encoding="utf-8") for path in modules)
     return MODULE_WORDS.sub("", text)
@@ -68,14 +68,14 @@ def joined_modules(modules: Iterable[Path]) -> str:
 def export_page(folder: str | os.PathLike[str]) -> dict[str, int]:
     """Writes the page, so that it opens from `folder` or from any web host, without a server.
 
-    Each file is written atomically. Files of an earlier export that are no longer needed are removed; others that were
+    Each file is written atomically. Files of an earlier export that are no longer needed are removed; files that were
     added to it stay.
 
     Args:
         folder: made if it is missing; otherwise it must be empty or an earlier export.
 
     Returns:
-        How many bytes each file has, by its name within the folder.
+        The bytes of each file, by its name within the folder.
 
     Raises:
         ValueError: the folder holds something else.
@@ -109,11 +109,12 @@ def page_files() -> dict[str, str]:
 def _page(scripts: list[str]) -> str:
     """The page of `tictac serve` with plain scripts, which run in this order once the page is read."""
     text = (STATIC / PAGE).read_text(encoding="utf-8")
-    text, found = MAIN.subn("\n".join(rf'\1<script defer src="{one}"></script>' for one in scripts), text)
-    for pattern, changed in CHANGES:
-        text, count = re.subn(pattern, changed, text, flags=re.MULTILINE)
-        found = min(found, count)
-    if not found:
+    tags = "\n".join(rf'\1<script defer src="{script}"></script>' for script in scripts)
+    text, fewest = MAIN.subn(tags, text)
+    for pattern, replacement in CHANGES:
+        text, count = re.subn(pattern, replacement, text, flags=re.MULTILINE)
+        fewest = min(fewest, count)
+    if not fewest:
         raise RuntimeError(f"{STATIC / PAGE} is not the page that the export was written for")
     return text
 
@@ -138,24 +139,32 @@ def _earlier(folder: Path) -> set[str]:
     return {name for name in names if re.fullmatch(r"(data/)?[\w-][\w.-]*", name)}  # nothing outside the folder
 
 
-def packed_game(game: KInARow) -> dict[str, Any]:
+def packed_game(game: KInARow) -> dict[str, object]:
     """The data to play a game with, for JSON: the arguments of `KInARow.make`, the names of the sides, the network, the
     levels, and the book.
 
-    Of a `small` game all positions are searched. Raises a ValueError if the package has no network for the game.
+    If the game is `small`, the page searches all positions and needs no book.
+
+    Raises:
+        ValueError: the package has no network for the game.
     """
-    found = {"title": title(game), "rules": game.arguments, "sides": picture_names(game)}
-    found["network"] = _packed_network(make_policy("ntuple", game))
-    found["about"] = {name: policy_class(name).about for name in ("level", "ntuple", "perfect", "random")}
-    found["levels"] = {f"level:{number}": one for number, one in enumerate(level_settings(game), start=1)}
+    data: dict[str, object] = {
+        "title": title(game),
+        "rules": game.arguments,
+        "sides": picture_names(game),
+        "network": _packed_network(make_policy("ntuple", game)),
+        "about": {name: policy_class(name).about for name in ("level", "ntuple", "perfect", "random")},
+        "levels": {f"level:{number}": level for number, level in enumerate(level_settings(game), start=1)},
+    }
     if game.cells <= SMALL_CELLS:
-        return found | {"small": True}
+        return data | {"small": True}
     book = opening_book_of(game)
     if book is None:
-        return found
-    steps, numbers = np.unique(np.diff(book.keys, prepend=0), return_inverse=True)  # there are few different ones
+        return data
+    # The sorted keys as the differences between them, of which there are few different values.
+    steps, numbers = np.unique(np.diff(book.keys, prepend=0), return_inverse=True)
     keys = {"steps": _packed(steps.astype(np.uint64)), "step": _packed(numbers.astype(np.uint16))}
-    return found | {"book": {"plies": book.plies, "stride": book.game.stride, **keys, "scores": _packed(book.scores)}}
+    return data | {"book": {"plies": book.plies, "stride": book.game.stride, **keys, "scores": _packed(book.scores)}}
 
 
 def _packed_network(network: Any) -> dict[str, Any]:

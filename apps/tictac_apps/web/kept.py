@@ -1,4 +1,4 @@
-"""Agents that visitors keep under a name: files in a folder, opponents for everybody, and downloads."""
+"""Agents that visitors keep under a name: files in a folder, which all visitors can play against and download."""
 
 from __future__ import annotations
 
@@ -44,18 +44,18 @@ class KeptAgent(NamedTuple):
 
 
 class KeptAgents:
-    """The agents that are kept, for each game by name.
+    """The kept agents of each game, by name.
 
     The file of an agent is FOLDER/GAME/NAME.npz or .zip, the game's name as in an address ("%3A" for ":"). If a file is
-    deleted, its agent is gone at once; files put there by hand are seen when the server starts. Those that are damaged,
-    or of another game, are skipped with a line.
+    deleted, its agent is gone at once; files put there by hand are seen when the server starts. Files that are damaged
+    or of another game are skipped with a message.
 
     Args:
-        limits: how many, and of how many bytes.
-        folder: where they are, made if it is missing; None for a temporary one, which ends with the server.
+        limits: the server's: their number and bytes.
+        folder: the folder of the files, made if it is missing; None for a temporary folder, deleted at the end.
 
     Attributes:
-        lasting: whether they are there after a restart.
+        lasting: True if the agents outlast the server.
 
     Raises:
         OSError: the folder cannot be made or read.
@@ -72,19 +72,19 @@ class KeptAgents:
         self.folder.mkdir(parents=True, exist_ok=True)
         for path in sorted(self.folder.glob("*/*")):
             if path.suffix in AGENT_FILES and not path.name.startswith("."):
-                self._find(path)
+                self._add_file(path)
 
-    def _find(self, path: Path) -> None:
-        """Adds the agent of a file that is there, or says why not."""
+    def _add_file(self, path: Path) -> None:
+        """Adds the agent of a file in the folder, or prints why it is skipped."""
         try:
             game, name = get_game(unquote(path.parent.name)), agent_name(path.stem)
             with archive_in(path) as archive:
                 if damaged := archive.testzip():
                     raise ValueError(f"{damaged} in it is damaged")
             if own_game(path) != game:
-                raise ValueError("it holds no agent of this game")
+                raise ValueError("it does not hold an agent of this game")
             if name.casefold() in self._of_game.get(game, {}):
-                raise ValueError(f"the name {name!r} is there already")
+                raise ValueError(f"the name {name!r} is taken already")
             self._add(game, name, path)
         except Exception as error:  # whatever a damaged archive provokes in zlib, zipfile, json, numpy or torch
             reason = error.detail if isinstance(error, Refused) else error
@@ -92,7 +92,7 @@ class KeptAgents:
 
     def _add(self, game: Game, name: str, path: Path) -> None:
         agents, key = self._of_game.setdefault(game, {}), name.casefold()
-        agents.pop(key, None)  # a later copy is the last one, also if the clock has not moved since the one before it
+        agents.pop(key, None)  # so that a later copy is the last in the order, even if the clock has not moved
         agents[key] = KeptAgent(name, path, sha256(path), path.stat().st_mtime_ns)
 
     def games(self) -> list[Game]:
@@ -103,36 +103,36 @@ class KeptAgents:
     def agents(self, game: Game) -> list[KeptAgent]:
         """The agents of a game, in the order in which they were kept."""
         with self._lock:
-            known = self._of_game.get(game, {})
-            for key in [key for key, agent in known.items() if not agent.path.is_file()]:
-                del known[key]
-            return sorted(known.values(), key=lambda agent: agent.since)
+            agents = self._of_game.get(game, {})
+            for key in [key for key, agent in agents.items() if not agent.path.is_file()]:
+                del agents[key]
+            return sorted(agents.values(), key=lambda agent: agent.since)
 
     def get(self, name: str, game: Game) -> KeptAgent:
         """The agent of that name.
 
         Raises:
-            Refused: there is none.
+            Refused: there is no such agent.
         """
         with self._lock:
-            found = self._of_game.get(game, {}).get(name.casefold())
-        if found is None or not found.path.is_file():
+            agent = self._of_game.get(game, {}).get(name.casefold())
+        if agent is None or not agent.path.is_file():
             raise Refused(f"no agent called {name!r} is kept here for {title(game)}", 404)
-        return found
+        return agent
 
     def keep(self, text: str, game: Game, file: Path, earlier: str = "", address: str = "") -> str:
         """Copies the file of an agent, and returns the name of the copy.
 
         Args:
-            text: the name it shall have.
-            game: what it plays.
-            file: the agent.
+            text: the name of the copy.
+            game: the game that the agent plays.
+            file: the agent's file.
             earlier: the name of a copy by the same owner, which may be replaced; "" for none.
-            address: the owner's.
+            address: the owner's address.
 
         Raises:
-            Refused: there is no file, the name is no name or taken, there are too many agents or too large ones, or the
-                address keeps too many.
+            Refused: there is no file, the name is not allowed or is taken, there are too many agents or they are too
+                large, or the address keeps too many.
         """
         name, limits = agent_name(text), self.limits
         if not file.is_file():
@@ -150,7 +150,7 @@ class KeptAgents:
             if len(content) > limits.kept_agent_bytes:
                 most = f"at most {limits.kept_agent_bytes:,} are kept; train a smaller agent, or for a shorter time"
                 raise Refused(f"this agent has {len(content):,} bytes; {most}", 413)
-            used = sum(agent.path.stat().st_size for one in self.games() for agent in self.agents(one))
+            used = sum(agent.path.stat().st_size for other in self.games() for agent in self.agents(other))
             if used + len(content) > limits.kept_bytes:
                 raise Refused(f"the agents kept here fill the {limits.kept_bytes:,} bytes they may; {CAN_DELETE}", 409)
             if wait := self._rates.wait(address):
@@ -164,8 +164,8 @@ class KeptAgents:
 
     def download(self, fields: Fields) -> FileResponse:
         """The file of the agent of a `name` and a `game`."""
-        found = self.get(fields.words("name"), fields.game)
-        return FileResponse(found.path, media_type="application/octet-stream", filename=found.path.name)
+        path = self.get(fields.words("name"), fields.game).path
+        return FileResponse(path, media_type="application/octet-stream", filename=path.name)
 
     def close(self) -> None:
         """Deletes the temporary folder."""
@@ -174,14 +174,15 @@ class KeptAgents:
 
 
 def agent_name(text: str) -> str:
-    """The name that a text is: composed, and with single spaces.
+    """The name in its normal form: composed characters, and single spaces.
+
+    A name has 2 to 24 letters of any alphabet, digits, spaces, "-" and "_", and begins with a letter or a digit.
 
     Raises:
-        Refused: it is none: 2 to 24 letters of any alphabet, digits, spaces, "-" and "_", the first one a letter or a
-            digit; or it means something else.
+        Refused: the name is not of this form, or means something else on the page.
     """
     name = " ".join(unicodedata.normalize("NFC", text).split())
-    kinds = "".join("-" if one in " -_" else unicodedata.category(one)[0] for one in name)
+    kinds = "".join("-" if character in " -_" else unicodedata.category(character)[0] for character in name)
     # At most two marks (M) on a letter: piled up they would cover the rows above. No "-" first: a spreadsheet would
     # take the name for a formula.
     if not re.fullmatch(r"[LN]M{0,2}(-|[LN]M{0,2})*", kinds) or not SHORTEST <= len(name) <= LONGEST:

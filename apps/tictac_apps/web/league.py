@@ -1,4 +1,4 @@
-"""The league: the agents that visitors keep play each other and some policies, while everybody looks on."""
+"""The league: agents that visitors have kept play each other and some policies, and the page shows their ratings."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from tictac_apps.web.insight import title
 from tictac_apps.web.kept import KeptAgent, KeptAgents
-from tictac_apps.web.league_player import GAMES
+from tictac_apps.web.league_player import GAMES, JobAnswer, JobRequest, Truth
 from tictac_apps.web.opponents import LEAGUE
 from tictac_apps.web.requests import Fields, Refused
 from tictac_apps.web.results import GamesOfStore, StoreResults, rated
@@ -33,43 +33,54 @@ from tictac_env.storage import read_json, save_text
 PERFECT = "perfect"
 REFERENCES = ("random", "rule", "level:4", "level:6", PERFECT)
 """The policies that every agent meets."""
-OTHERS = 10
-"""The agents kept just before it that every agent meets: a thousand play ten times as many games as a hundred."""
+EARLIER = 10
+"""The number of agents kept just before it that every agent meets, so that games grow in proportion to agents."""
 RATED_TOGETHER = 30
-"""The agents that are rated together, with the references. The time it takes grows with the fourth power."""
+"""The number of agents that are rated together, with the references. The time grows with its fourth power."""
 RESAMPLES = 200
-"""Of the intervals: the table is made anew whenever there are games."""
+"""The resamples of the intervals; few, as the table is computed again after every game."""
 JOB_SECONDS = 120.0
-"""The most that the games of a pair, or the judgement of an agent, may take."""
+"""The longest time for the games of a pair, or for the judgement of an agent."""
 PROCESS = "tictac_apps.web.league_player"
 STORE, JUDGED = "league.sqlite", "judged.json"
 TABLE = STORE.partition(".")[0]
 """The name of the store on the page."""
-TRUTH = dict.fromkeys(("unbeatable", "beaten_first", "beaten_second", "mistakes"))
-"""What is known of a player that is not judged."""
+UNKNOWN = Truth(unbeatable=None, beaten_first=None, beaten_second=None, mistakes=None)
+"""The truth about a player that is not judged yet."""
 
-Group = frozenset[tuple[str, str]]
-"""Players as `_known_as` says."""
+PlayerKey = tuple[str, str]
+"""A player's name, and the hash of its file: see `_player_key`."""
+Group = frozenset[PlayerKey]
+"""Players that are rated together."""
 Pair = tuple[str, Group]
 """A game's name, and two players."""
+Table = dict[str, Any]
+"""Ratings and cross table, as of `StoreResults.table`."""
+Tables = dict[tuple[Group, int], Table]
+"""The tables of groups after a number of games."""
+UrgentPlayers = tuple[int, tuple[str, ...]]
+"""The urgency and the players of a job."""
 
 
 class LeagueJob(NamedTuple):
-    """A pair to play, or a player to judge. The least is done first."""
+    """A pair to play, or a player to judge. Jobs are ordered: the smallest is done first."""
 
     urgency: int
-    """0 for judgements, 1 for games with references, 2 for those of agents, 3 for those of references."""
+    """0 for judgements of agents, 1 for games against references, 2 for games between agents, 3 for jobs of references
+    alone.
+    """
     number: int
+    """Counts jobs, so that those of equal urgency are done in the order in which they were added."""
     game: Game
     players: tuple[str, ...]
-    """The names of two players, the newcomer first; or of the only one."""
+    """The names of two players, the newcomer first; or of one player to judge."""
 
 
-def _checked(judged: Any) -> dict[str, dict[str, Any]]:
-    """What was judged, as `JUDGED` holds it: by what is known of a player, the truth about it.
+def _checked(judged: object) -> dict[str, Truth]:
+    """The judgements in `JUDGED`: the truth about each player, by `League._judged_key`.
 
     Raises:
-        ValueError: it is something else.
+        ValueError: the content is something else.
     """
     kinds = {"unbeatable": bool, "beaten_first": str, "beaten_second": str, "mistakes": float}
     if not isinstance(judged, dict):
@@ -82,62 +93,70 @@ def _checked(judged: Any) -> dict[str, dict[str, Any]]:
                 raise ValueError(f"{shown(name)} of {shown(player)} is {shown(value)}")
         if not 0 <= (truth.get("mistakes") or 0) <= 1:
             raise ValueError(f"the mistakes of {shown(player)} must be in [0, 1], not {truth['mistakes']}")
-    return judged
+    return cast("dict[str, Truth]", judged)
 
 
 class LeagueGames(GamesOfStore):
-    """The games of those who are in the league now.
+    """The games of the current members of the league.
 
     Args:
         records: the games.
-        groups: the agents that are rated together, as `_known_as` says.
-        known: the tables of groups, by the group and its number of games; those made here are put there instead.
+        groups: the agents that are rated together.
+        cache: tables of groups, by the group and its number of games; those that are used here replace its content.
     """
 
-    def __init__(self, records: list[GameRecord], groups: Sequence[Group], known: dict[tuple[Group, int], Any]) -> None:
+    def __init__(self, records: list[GameRecord], groups: Sequence[Group], cache: Tables) -> None:
         super().__init__(records)
-        self._groups, self._known = groups, known
+        self._groups, self._cache = groups, cache
 
     @cached_property
-    def table(self) -> dict[str, Any]:
+    def table(self) -> Table:
         """The ratings and the cross table; a reference's are those of the first group."""
-        of_group: dict[Group, list[GameRecord]] = {group: [] for group in self._groups}
-        group_of = {one: group for group in self._groups for one in group}
-        for record in self.records:
-            sides = {group_of[side] for side in map(_known_as, record.fixture[1:3]) if side in group_of}
-            for group in sides if len(sides) == 1 else () if sides else self._groups:  # references' games are in each
-                of_group[group].append(record)
-        made: dict[tuple[Group, int], Any] = {}
-        for group, records in of_group.items():
+        tables: Tables = {}
+        for group, records in self._records_of_groups().items():
             if records:
                 key = group, len(records)
-                made[key] = self._known.get(key) or rated(records, self.names, RESAMPLES)
-        self._known.clear()
-        self._known.update(made)
-        parts: list[dict[str, Any]] = list(made.values())
-        players = {one["name"]: one for part in reversed(parts) for one in part["players"]}
-        pairs = {(one["player"], one["opponent"]): one for part in reversed(parts) for one in part["pairs"]}
+                tables[key] = self._cache.get(key) or rated(records, self.names, RESAMPLES)
+        self._cache.clear()
+        self._cache.update(tables)
+        # The references are in every table. Reversed, so that the first group's rows come last and stay.
+        parts = list(tables.values())
+        players = {row["name"]: row for part in reversed(parts) for row in part["players"]}
+        pairs = {(row["player"], row["opponent"]): row for part in reversed(parts) for row in part["pairs"]}
         best_first = sorted(players.values(), key=_strength, reverse=True)
         counts = {"games": len(self.records), "distinct": distinct_games(self.records)}
         return parts[0] | {"players": best_first, "pairs": list(pairs.values())} | counts
 
+    def _records_of_groups(self) -> dict[Group, list[GameRecord]]:
+        """The games that rate each group: its agents' with each other and with references, and those of references.
+
+        Games between agents of two groups rate neither, so that a group's table depends on its own games alone.
+        """
+        records_of: dict[Group, list[GameRecord]] = {group: [] for group in self._groups}
+        group_of = {player: group for group in self._groups for player in group}
+        for record in self.records:
+            groups = {group_of[player] for player in map(_player_key, record.fixture[1:3]) if player in group_of}
+            for group in groups if len(groups) == 1 else () if groups else self._groups:
+                records_of[group].append(record)
+        return records_of
+
 
 def _strength(player: Mapping[str, Any]) -> tuple[float, float]:
-    """The order of players: those without a bound above come first, those without a bound below last."""
+    """The sort key of players: those without an upper bound are strongest, those without a lower bound weakest."""
     if player["elo"] is not None:
         return player["elo"], player["score"]
     return float("inf") if player["low"] is not None else -float("inf"), player["score"]
 
 
 class League(StoreResults):
-    """The games between kept agents, and what is known of each of them.
+    """The games between kept agents, and the exact truth about each of them.
 
-    A process of low priority plays the games, which a store in the agents' folder keeps. An agent that fails, whose
-    process ends or takes too long, is left out; the others go on.
+    A process of low priority plays the games; a store in the agents' folder keeps them. An agent that fails, ends the
+    process or takes too long plays no more; the other agents do.
 
     Args:
-        agents: those kept.
-        games: those of the server, as `import_game` takes them.
+        agents: the kept agents.
+        games: the games of the server, as `import_game` takes them.
 
     Raises:
         OSError: the store cannot be read.
@@ -146,13 +165,13 @@ class League(StoreResults):
     def __init__(self, agents: KeptAgents, games: Sequence[str] = ()) -> None:
         self.agents = agents
         self._named = games
-        self._judged: dict[str, Any] = {}  # by what `_key` says of a player
+        self._judged: dict[str, Truth] = {}  # by `_judged_key`
         self._failed: dict[str, str] = {}
         self._jobs: list[LeagueJob] = []  # a heap
-        self._doing: LeagueJob | None = None
+        self._current: LeagueJob | None = None
         self._numbers = itertools.count()
-        self._begun: set[Game] = set()
-        self._rated: dict[Game, dict[tuple[Group, int], Any]] = {}
+        self._begun: set[Game] = set()  # games whose references have their jobs
+        self._tables: dict[Game, Tables] = {}
         self._changed = threading.Condition(threading.RLock())
         self._closed = False
         self._process: subprocess.Popen[str] | None = None
@@ -161,30 +180,33 @@ class League(StoreResults):
         super().__init__(agents.folder)
         for game in agents.games():
             for agent in agents.agents(game):
-                self._enter(game, agent, played)
+                self._add_jobs(game, agent, played)
 
     def _recall(self) -> set[Pair]:
-        """Reads what was judged, and returns the pairs that have played; damaged files are put aside, and made anew."""
+        """Reads the judgements, and returns the pairs that have played.
+
+        Damaged judgements are dropped, and a damaged store is renamed; both are then made again.
+        """
         store, judged = self.agents.folder / STORE, self.agents.folder / JUDGED
         played: Counter[Pair] = Counter()
         try:
             if judged.exists():
                 self._judged = _checked(read_json(judged.read_text(encoding="utf-8")))
         except ValueError as error:
-            print(f"{JUDGED} is damaged, and made anew: {error}", file=sys.stderr)
+            print(f"{JUDGED} is damaged, so the agents are judged again: {error}", file=sys.stderr)
         try:
             with ResultStore(store) as opened:
                 for record in opened:
-                    played[record.fixture.game, frozenset(map(_known_as, record.fixture[1:3]))] += 1
+                    played[record.fixture.game, frozenset(map(_player_key, record.fixture[1:3]))] += 1
         except ValueError as error:
             aside = store.with_suffix(".damaged")
             os.replace(store, aside)
-            print(f"{error}; it is now {aside.name}, and the games are played anew", file=sys.stderr)
+            print(f"{error}; it is now {aside.name}, and the games are played again", file=sys.stderr)
             played.clear()
         return {pair for pair, games in played.items() if games >= GAMES}
 
     def keep(self, trainings: Trainings, fields: Fields) -> dict[str, str]:
-        """Keeps what the training of a `token` has learned so far under a `name`, as a member of the league.
+        """Keeps the present agent of the training with a `token` under a `name`, as a member of the league.
 
         Returns:
             `kept`, the name.
@@ -196,31 +218,19 @@ class League(StoreResults):
         game = get_game(training.request.game)
         name = self.agents.keep(fields.words("name"), game, training.file, training.kept, fields.address)
         training.kept = name
-        self._enter(game, self.agents.get(name, game))
+        self._add_jobs(game, self.agents.get(name, game))
         return {"kept": name}
 
-    def _enter(self, game: Game, agent: KeptAgent, played: Collection[Pair] = ()) -> None:
-        """Adds the jobs of an agent that meets those before it, and those of the references if it is its game's first.
+    def _add_jobs(self, game: Game, agent: KeptAgent, played: Collection[Pair] = ()) -> None:
+        """Adds the jobs of an agent, and those of the references if it is the first of its game.
 
         Pairs that have `played` do not play again.
         """
-        met, name = _references(game), name_of_game(game)
-        before = list(itertools.takewhile(lambda one: one.name != agent.name, self.agents.agents(game)))[-OTHERS:]
-        jobs: list[tuple[int, tuple[str, ...]]] = []
-        for other in [*((one, "") for one in met), *((one.name, one.sha256) for one in before)]:
-            if (name, frozenset(((agent.name, agent.sha256), other))) not in played:
-                jobs.append((2 if other[1] else 1, (agent.name, other[0])))
-        if agent.sha256 not in self._judged:
-            jobs.append((0, (agent.name,)))
+        jobs = self._jobs_of_agent(game, agent, played)
         with self._changed:
             if game not in self._begun:
                 self._begun.add(game)
-                for one, two in itertools.combinations(met, 2):
-                    if (name, frozenset(((one, ""), (two, "")))) not in played:
-                        jobs.append((3, (one, two)))
-                unknown = [one for one in met if self._key(game, one) not in self._judged]
-                # Perfect play errs nowhere; to see that on a large game takes minutes.
-                jobs.extend((3, (one,)) for one in unknown if one != PERFECT or game.cells <= SMALL_CELLS)
+                jobs += self._jobs_of_references(game, played)
             for urgency, players in jobs:
                 heapq.heappush(self._jobs, LeagueJob(urgency, next(self._numbers), game, players))
             if self._thread is None and self._jobs:
@@ -228,41 +238,74 @@ class League(StoreResults):
                 self._thread.start()
             self._changed.notify()
 
-    def _key(self, game: Game, player: str) -> str:
-        """The hash of an agent's file; of a policy its name and the game's."""
+    def _jobs_of_agent(self, game: Game, agent: KeptAgent, played: Collection[Pair]) -> list[UrgentPlayers]:
+        """The jobs of an agent: games with references and with earlier agents, and a judgement."""
+        earlier = itertools.takewhile(lambda other: other.name != agent.name, self.agents.agents(game))
+        opponents = [(reference, "") for reference in _references(game)]
+        opponents += [(other.name, other.sha256) for other in list(earlier)[-EARLIER:]]
+        jobs: list[UrgentPlayers] = [
+            (2 if sha256 else 1, (agent.name, opponent))
+            for opponent, sha256 in opponents
+            if (name_of_game(game), frozenset(((agent.name, agent.sha256), (opponent, sha256)))) not in played
+        ]
+        if agent.sha256 not in self._judged:
+            jobs.append((0, (agent.name,)))
+        return jobs
+
+    def _jobs_of_references(self, game: Game, played: Collection[Pair]) -> list[UrgentPlayers]:
+        """The jobs of the references: games between every two, and judgements."""
+        references = _references(game)
+        jobs: list[UrgentPlayers] = [
+            (3, (first, second))
+            for first, second in itertools.combinations(references, 2)
+            if (name_of_game(game), frozenset(((first, ""), (second, "")))) not in played
+        ]
+        for reference in references:
+            # Perfect play makes no mistakes; to see that on a large game takes minutes.
+            if self._judged_key(game, reference) not in self._judged and (
+                reference != PERFECT or game.cells <= SMALL_CELLS
+            ):
+                jobs.append((3, (reference,)))
+        return jobs
+
+    def _judged_key(self, game: Game, player: str) -> str:
+        """The key of a player in `_judged`: the hash of an agent's file, or the names of the game and the policy."""
         return f"{name_of_game(game)} {player}" if player in REFERENCES else self.agents.get(player, game).sha256
 
     def _work(self) -> None:
         """Does the jobs, until the league is closed."""
         while True:
             with self._changed:
-                self._doing = None
+                self._current = None
                 self._changed.wait_for(lambda: self._closed or self._jobs)
                 if self._closed:
                     return
-                self._doing = job = heapq.heappop(self._jobs)
+                self._current = job = heapq.heappop(self._jobs)
             with contextlib.suppress(Refused):  # it was deleted meanwhile
                 self._do(job)
 
     def _do(self, job: LeagueJob) -> None:
-        """Has a job done by the process."""
+        """Gives a job to the process, and records the answer."""
         game, players = job.game, job.players
-        keys = [self._key(game, one) for one in players]
+        keys = [self._judged_key(game, player) for player in players]
         if self._failed.keys() & keys:
             return
-        sources = {one: one if one in REFERENCES else os.fspath(self.agents.get(one, game).path) for one in players}
-        found = self._asked({"game": name_of_game(game), "players": sources})
+        sources = {
+            player: player if player in REFERENCES else os.fspath(self.agents.get(player, game).path)
+            for player in players
+        }
+        answer = self._answer({"game": name_of_game(game), "players": sources})
         if self._closed:
             return
-        if "failed" in found:
-            self._failed[keys[0]] = found["failed"]
+        if "failed" in answer:
+            self._failed[keys[0]] = answer["failed"]
         elif len(players) == 1:
-            self._judged[keys[0]] = found
+            self._judged[keys[0]] = answer
             with contextlib.suppress(OSError):  # it is judged again after a restart
                 save_text(self.agents.folder / JUDGED, json.dumps(self._judged, indent=1))
 
-    def _asked(self, job: Mapping[str, Any]) -> dict[str, Any]:
-        """The answer of the process to a job; the process is started anew if it has ended."""
+    def _answer(self, job: JobRequest) -> JobAnswer:
+        """The answer of the process to a job; if the process has ended, a new one is started."""
         try:
             with self._changed:
                 if self._closed:
@@ -278,7 +321,8 @@ class League(StoreResults):
         try:
             process.stdin.write(json.dumps(job) + "\n")  # type: ignore[union-attr]  # they are pipes
             process.stdin.flush()  # type: ignore[union-attr]
-            return dict(json.loads(process.stdout.readline()))  # type: ignore[union-attr]
+            answer: JobAnswer = json.loads(process.stdout.readline())  # type: ignore[union-attr]
+            return answer
         except (OSError, ValueError):  # it has ended
             pass
         finally:
@@ -308,51 +352,52 @@ class League(StoreResults):
         """The games of the league.
 
         Returns:
-            `stores`, as of `StoreResults.listed`, where a game also has `agents`, how many are kept, `waiting`, how
-            many of them have games to play, and the `failed`, each `name` and `reason`; and `lasting`, whether the
-            agents are there after a restart.
+            `stores`, as of `StoreResults.listed`, but a game also has `agents`, the number kept; `waiting`, the number
+            of agents that have games to play; and `failed`, a `name` and a `reason` for each agent that failed. And
+            `lasting`, true if the agents outlast the server.
         """
-        shown = self._games(TABLE)
-        games = []
-        for game in self.agents.games():
-            name, agents = name_of_game(game), self.agents.agents(game)
-            with self._changed:
-                jobs = self._jobs + ([self._doing] if self._doing else [])
-                left = {job.players[0] for job in jobs if job.game == game and job.urgency < 3}
-            failed = [
-                {"name": one.name, "reason": self._failed[one.sha256]} for one in agents if one.sha256 in self._failed
-            ]
-            games.append(
-                {
-                    "game": name,
-                    "title": title(game),
-                    "count": len(shown[name].records) if name in shown else 0,
-                    "agents": len(agents),
-                    "waiting": len(left - {one["name"] for one in failed}),
-                    "failed": failed,
-                }
-            )
+        games = [self._listed_game(game) for game in self.agents.games()]
         return {"stores": [{"store": TABLE, "games": games}], "lasting": self.agents.lasting}
 
-    def table(self, fields: Fields) -> dict[str, Any]:
+    def _listed_game(self, game: Game) -> dict[str, object]:
+        name, agents, played = name_of_game(game), self.agents.agents(game), self._games(TABLE)
+        with self._changed:
+            jobs = self._jobs + ([self._current] if self._current else [])
+            waiting = {job.players[0] for job in jobs if job.game == game and job.urgency < 3}
+        failed = {agent.name: self._failed[agent.sha256] for agent in agents if agent.sha256 in self._failed}
+        return {
+            "game": name,
+            "title": title(game),
+            "count": len(played[name].records) if name in played else 0,
+            "agents": len(agents),
+            "waiting": len(waiting - failed.keys()),
+            "failed": [{"name": agent, "reason": reason} for agent, reason in failed.items()],
+        }
+
+    def table(self, fields: Fields) -> Table:
         """The table of a `game`, as of `StoreResults.table`.
 
         Returns:
-            Each of the `players` has also `opponent`, its name as an opponent; `unbeatable`, `beaten_first` and
+            Each of the `players` also has `opponent`, its name as an opponent; `unbeatable`; `beaten_first` and
             `beaten_second`, the shortest games that beat it from each seat; and `mistakes`, a share; None if not known.
         """
         game = fields.game
         if name_of_game(game) not in self._games(fields.text("store")):
             return {"players": [], "pairs": [], "games": 0}
-        found = super().table(fields)
-        return found | {"players": [one | self._known_of(game, one["name"]) for one in found["players"]]}
+        table = super().table(fields)
+        players = [
+            row | {"opponent": _opponent(row["name"])} | self._truth(game, row["name"]) for row in table["players"]
+        ]
+        return table | {"players": players}
 
-    def _known_of(self, game: Game, player: str) -> dict[str, Any]:
-        """The name of a player as an opponent, and the truth about it."""
-        truth = TRUTH | ({"mistakes": 0.0} if player == PERFECT and game.cells > SMALL_CELLS else {})
+    def _truth(self, game: Game, player: str) -> Truth:
+        """The truth about a player, as far as it is known."""
+        truth = UNKNOWN.copy()
+        if player == PERFECT and game.cells > SMALL_CELLS:
+            truth["mistakes"] = 0.0
         with contextlib.suppress(Refused):  # it was deleted meanwhile
-            truth |= self._judged.get(self._key(game, player), {})
-        return {"opponent": player if player in REFERENCES else LEAGUE + player} | truth
+            truth.update(self._judged.get(self._judged_key(game, player), {}))
+        return truth
 
     def _stores(self) -> dict[str, Path]:
         return {TABLE: self.agents.folder / STORE}
@@ -362,30 +407,34 @@ class League(StoreResults):
         return written, [(game, self.agents.agents(game)) for game in self.agents.games()]
 
     def _sorted(self, of_game: dict[str, list[GameRecord]]) -> dict[str, GamesOfStore]:
-        found: dict[str, GamesOfStore] = {}
+        games: dict[str, GamesOfStore] = {}
         for game in self.agents.games():
-            agents = self.agents.agents(game)
-            members = {(one.name, one.sha256) for one in agents} | {(one, "") for one in _references(game)}
+            agents = [(agent.name, agent.sha256) for agent in self.agents.agents(game)]
+            members = {*agents, *((reference, "") for reference in _references(game))}
             records = [
-                one
-                for one in of_game.get(name_of_game(game), [])
-                if members.issuperset(map(_known_as, one.fixture[1:3]))
+                record
+                for record in of_game.get(name_of_game(game), [])
+                if members.issuperset(map(_player_key, record.fixture[1:3]))
             ]
             groups = [
-                frozenset((one.name, one.sha256) for one in agents[begin : begin + RATED_TOGETHER])
-                for begin in range(0, len(agents), RATED_TOGETHER)
+                frozenset(agents[begin : begin + RATED_TOGETHER]) for begin in range(0, len(agents), RATED_TOGETHER)
             ]
             if records:
-                found[name_of_game(game)] = LeagueGames(records, groups, self._rated.setdefault(game, {}))
-        return found
+                games[name_of_game(game)] = LeagueGames(records, groups, self._tables.setdefault(game, {}))
+        return games
 
 
 def _references(game: Game) -> tuple[str, ...]:
     """The policies that the agents of a game meet: perfect play only if it answers quickly."""
     quick = game.cells <= SMALL_CELLS or opening_book_of(game) is not None
-    return REFERENCES if quick else tuple(one for one in REFERENCES if one != PERFECT)
+    return REFERENCES if quick else tuple(reference for reference in REFERENCES if reference != PERFECT)
 
 
-def _known_as(player: Entrant) -> tuple[str, str]:
-    """The name of a player, and of an agent the hash of its file: equal plans make equal files."""
+def _opponent(player: str) -> str:
+    """The name of a player of the league as an opponent on the page."""
+    return player if player in REFERENCES else LEAGUE + player
+
+
+def _player_key(player: Entrant) -> PlayerKey:
+    """The name of a player, and the hash of an agent's file: both, as agents of equal plans have equal files."""
     return player.name, "" if player.name in REFERENCES else player.checkpoint

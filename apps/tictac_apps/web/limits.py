@@ -1,4 +1,4 @@
-"""The limits of a server, apart from what it is made with, so that the command line need not import that."""
+"""Server limits, in a module of their own so that the command line need not import the server."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ class ServerLimits:
     """The limits of a server.
 
     Attributes:
-        body_bytes: the most that a request may send.
+        body_bytes: the size of a request's body.
         rate: requests a second from one address, in the long run.
-        burst: how many of them may come at once.
-        connections: how many connections one address may hold: a class behind one router has a few for each visitor.
-        read_seconds: how long a request may take to arrive.
-        threads: the number of threads that answer for opponents, and of those that search for exact values.
-        waiting: how many requests may wait for a thread; those beyond are refused.
+        burst: requests that one address may send at once.
+        connections: connections that one address may hold: a class behind one router has a few for each visitor.
+        read_seconds: the time in which a request must arrive.
+        threads: the number of threads that play for opponents, and of those that search for exact values.
+        waiting: requests that may wait for a thread; further requests are refused.
         move_seconds: the time of the perfect opponent for a move, waiting included. Outside its book it then plays the
             best move proven so far.
         exact_seconds: the time for the exact values of a position, waiting included.
-        review_seconds: the time for those of a whole game.
-        sizes: how many sizes of board, beyond the registered games, may be played: each has machine code of its own.
-        simulations: the most that tree search may run for a move.
-        depth: how deep minimax may search.
-        trainings: how many trainings may run at once; further ones wait.
-        kept_trainings: how many are kept, running and waiting ones included.
-        training_seconds: how long one may run.
-        waits_unasked: after how many seconds without a question a training leaves the queue. A page that is open but
-            hidden asks once a minute, as browsers slow it down.
-        forgotten_after: how many seconds after it was last asked for a training is forgotten.
-        kept_agents: how many agents are kept for a game.
-        kept_agent_bytes: how large each may be.
-        kept_bytes: how large all of them together.
-        keeps_a_minute: how many are kept for one address in a minute: a class behind one router has one.
+        review_seconds: the time for the exact values of a whole game, waiting included.
+        sizes: sizes of board that may be played, beyond the registered games: each has machine code of its own.
+        simulations: simulations of tree search for a move.
+        depth: plies of a minimax search.
+        trainings: trainings that run at once; further ones wait.
+        kept_trainings: trainings that are kept, running and waiting ones included.
+        training_seconds: the time that a training may run.
+        waits_unasked: seconds without a request after which a training leaves the queue. A page that is open but hidden
+            sends one a minute, as browsers slow it down.
+        forgotten_after: seconds after its last request until a training is forgotten.
+        kept_agents: agents that are kept for a game.
+        kept_agent_bytes: the size of a kept agent.
+        kept_bytes: the size of all kept agents together.
+        keeps_a_minute: agents that are kept for one address in a minute: a class behind one router has one address.
     """
 
     body_bytes: int = 16_384

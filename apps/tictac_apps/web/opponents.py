@@ -1,4 +1,4 @@
-"""Opponents: policies by name within the server's limits, and agents: checkpoints, those in training, those kept."""
+"""Opponents: policies by name within the server's limits; and agents, from checkpoints, in training, or kept."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import functools
 import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from gymnasium.error import DependencyNotInstalled
 
@@ -25,25 +25,48 @@ from tictac_env.solver.enumerate import SMALL_CELLS
 from tictac_env.solver.players import Perfect
 
 FILE, TRAINING, LEAGUE = FILES = "file:", "training:", "league:"
-"""The prefixes of the names of checkpoints, of trainings and of agents that were kept."""
+"""The prefixes of the names of checkpoints, of trainings and of kept agents."""
 LOADED_AGENTS = 16
-"""The most agents that stay loaded."""
+"""The number of agents that stay loaded."""
 MAX_FILE_BYTES = 256 << 20
+
+
+class MenuEntry(TypedDict):
+    """An agent in a menu."""
+
+    name: str
+    shown: str
+
+
+class OpponentMenu(TypedDict):
+    """The opponents that the page offers."""
+
+    opponents: list[MenuEntry]
+    """The policies."""
+    about: dict[str, str]
+    """A sentence on each policy by the first part of its name."""
+    league: list[MenuEntry]
+    """The kept agents."""
+    files: list[MenuEntry]
+    """The checkpoints of the game, and those that do not name their game."""
+    default: str
+    """The name of the opponent that is chosen at first."""
 
 
 class NamedOpponents:
     """Players by their names, as requests give them.
 
     A name is that of a policy ("rule", "mcts:400", "level:3"), "file:" and the name of a file in the folder of
-    checkpoints, "training:" and the token of a training, or "league:" and the name of an agent that was kept. A name
-    never imports a module and never is a path.
+    checkpoints, "training:" and the token of a training, or "league:" and the name of a kept agent. A name is never a
+    path, and never imports a module.
 
     Args:
-        limits: how strong and how many.
-        folder: of checkpoints; None for none.
-        training_file: returns the file of the training with a token, or raises `Refused`; None if there are none.
-        games: those offered, which do not count as a size of their own.
-        kept: the agents that visitors kept; None if they cannot.
+        limits: the server's.
+        folder: the folder of checkpoints; None for none.
+        training_file: returns the file of the training with a token, or raises `Refused`; None if the server does not
+            train.
+        games: the games that the server offers, which do not count as a size of their own.
+        kept: the agents that visitors have kept; None if the server keeps none.
 
     Raises:
         ValueError: `folder` is not a folder.
@@ -63,7 +86,7 @@ class NamedOpponents:
         self.folder = folder
         self._training_file = training_file
         self._kept = kept
-        self._known = {*games, *(family.default for family in FAMILIES.values())}
+        self._offered = {*games, *(family.default for family in FAMILIES.values())}
         self._sizes: set[Game] = set()
         self._loaded = functools.lru_cache(LOADED_AGENTS)(_loaded)
         self._lock = threading.Lock()
@@ -76,15 +99,9 @@ class NamedOpponents:
             path.name: path for path in sorted(self.folder.iterdir()) if path.suffix in AGENT_FILES and path.is_file()
         }
 
-    def menu(self, game: Game) -> dict[str, Any]:
-        """The opponents that the page offers for a game.
-
-        Returns:
-            `opponents`; `about`, a sentence on each by the first part of its name; `league`, the agents kept; and
-            `files`, the checkpoints of this game, and those that do not say theirs: each has a `name` and what is
-            `shown`. And the `default`, a name.
-        """
-        kept = self._kept.agents(game) if self._kept else []
+    def menu(self, game: Game) -> OpponentMenu:
+        """The opponents that the page offers for a game."""
+        agents = self._kept.agents(game) if self._kept else []
         classes = {name: policy_class(name) for name in POLICIES}
         names = [
             f"{name}:{argument}" if argument else name
@@ -94,46 +111,46 @@ class NamedOpponents:
         return {
             "opponents": [{"name": name, "shown": name} for name in names],
             "about": {name: policy.about for name, policy in classes.items()},
-            "league": [{"name": LEAGUE + one.name, "shown": one.name} for one in kept],
+            "league": [{"name": LEAGUE + agent.name, "shown": agent.name} for agent in agents],
             "files": [
                 {"name": FILE + name, "shown": name}
                 for name, path in self.files().items()
-                if _game_said(path) in (None, game)
+                if _game_of(path) in (None, game)
             ],
             "default": "level:5" if game.cells <= SMALL_CELLS else "level:4",
         }
 
     def admit(self, game: Game) -> None:
-        """Lets a game be played, searched and solved here.
+        """Admits a game to be played, searched and solved here.
 
         Raises:
-            Refused: it is of one size too many.
+            Refused: the server has admitted as many sizes as it may.
         """
         with self._lock:
-            if game in self._known or game in self._sizes:
+            if game in self._offered or game in self._sizes:
                 return
             if len(self._sizes) >= self.limits.sizes:
-                names = ", ".join(sorted(str(game_name(one)) for one in self._sizes))
+                names = ", ".join(sorted(str(game_name(size)) for size in self._sizes))
                 raise Refused(f"this server plays at most {self.limits.sizes} sizes of board, by now: {names}", 422)
             self._sizes.add(game)
 
     def get(self, name: str, game: Game, waited: float = 0.0) -> Policy:
-        """The player of that name, for the thread that asks.
+        """The player of a name, for the calling thread.
 
         Args:
             name: as above.
-            game: what it is to play.
-            waited: how many seconds of its time for a move are over.
+            game: the game to play.
+            waited: the seconds of its time for a move that have passed.
 
         Raises:
-            Refused: there is none, it is stronger than is allowed here, or it does not play this game.
+            Refused: there is no such player, it is stronger than is allowed here, or it does not play this game.
         """
         if name.startswith(FILES):
             return self._from_file(name, game)
         base, _, argument = name.partition(":")
         if base not in POLICIES or base == "human":
-            known = ", ".join(one for one in POLICIES if one != "human")
-            there_are = f"there are {known}, with arguments, {FILE}NAME and {LEAGUE}NAME"
+            names = ", ".join(policy for policy in POLICIES if policy != "human")
+            there_are = f"there are {names}, with arguments, {FILE}NAME and {LEAGUE}NAME"
             raise Refused(f"no opponent is called {name!r}; {there_are}", 404)
         self._check_strength(base, parse_whole(argument) or 0, game)
         try:
@@ -153,51 +170,55 @@ class NamedOpponents:
                     [self.get(setting.policy, game, waited), "random"], [1 - setting.random, setting.random]
                 )
                 policy.name = name
-        found: Policy = policy
-        return found
+        return policy  # type: ignore[no-any-return]
 
-    def _check_strength(self, base: str, asked: int, game: Game) -> None:
-        if base == "mcts" and asked > self.limits.simulations:
-            raise Refused(f"at most {self.limits.simulations:,} simulations a move are run here, not {asked:,}")
+    def _check_strength(self, base: str, strength: int, game: Game) -> None:
+        """Refuses more simulations or plies than the server allows."""
+        if base == "mcts" and strength > self.limits.simulations:
+            raise Refused(f"at most {self.limits.simulations:,} simulations a move are run here, not {strength:,}")
         if base.startswith("minimax"):
             most = game.cells if game.cells <= SMALL_CELLS else self.limits.depth if game.num_actions <= 9 else 4
-            if asked > most:
-                raise Refused(f"minimax looks at most {most} plies ahead here, not {asked}")
+            if strength > most:
+                raise Refused(f"minimax looks at most {most} plies ahead here, not {strength}")
 
-    def _from_file(self, name: str, game: Game) -> Policy:
-        rest = name.partition(":")[2]
+    def _path(self, name: str, game: Game) -> Path:
+        """The file of an agent."""
+        key = name.partition(":")[2]
         if name.startswith(TRAINING):
             if self._training_file is None:
                 raise Refused("this server trains no agents", 404)
-            path = self._training_file(rest)
-        elif name.startswith(LEAGUE):
+            return self._training_file(key)
+        if name.startswith(LEAGUE):
             if self._kept is None:
                 raise Refused("this server keeps no agents", 404)
-            path = self._kept.get(rest, game).path
-        elif rest in (files := self.files()):
-            path = files[rest]
-        else:
-            raise Refused(f"there is no checkpoint {rest!r} here", 404)
+            return self._kept.get(key, game).path
+        files = self.files()
+        if key not in files:
+            raise Refused(f"there is no checkpoint {key!r} here", 404)
+        return files[key]
+
+    def _from_file(self, name: str, game: Game) -> Policy:
+        path = self._path(name, game)
         try:
-            found = path.stat()
+            status = path.stat()
         except OSError:
             raise Refused("nothing has been saved yet; try again in a moment", 409) from None
-        if found.st_size > MAX_FILE_BYTES:
+        if status.st_size > MAX_FILE_BYTES:
             raise Refused(f"{name!r} is too large to load")
         try:
-            return self._loaded(path, found.st_mtime, game)
+            return self._loaded(path, status.st_mtime, game)
         except (OSError, ValueError, DependencyNotInstalled) as error:
             reason = str(error).replace(str(path), path.name)  # visitors need not know where the folder is
             raise Refused(reason, 422) from None
 
 
 def _loaded(path: Path, changed: float, game: Game) -> Policy:
-    """The agent of a file that was changed at a time, for a game."""
+    """The agent in a file, for a game; `changed`, the time of the file, is a part of the cache's key."""
     return load_player(path, game).policy
 
 
-def _game_said(path: Path) -> Game | None:
-    """The game that a checkpoint says it plays; None if it says none, or cannot be read: then asking for it tells."""
+def _game_of(path: Path) -> Game | None:
+    """The game that a checkpoint names; None if it names none or cannot be read: playing it then gives the error."""
     with contextlib.suppress(OSError):
         return _game_read(path, path.stat().st_mtime)
     return None

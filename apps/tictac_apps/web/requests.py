@@ -1,4 +1,4 @@
-"""Requests: what is refused at the door, their fields, and the threads that answer them."""
+"""Requests: the checks before they are answered, their fields, and the threads that answer them."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ UNKNOWN_NAME = (
     '<!doctype html><html lang="en"><title>Another name is needed</title><h1>This page has another name</h1><p>'
     "{reason}.</p><p>The numeric address of the machine works, too, such as http://192.168.1.7:8000/.</p></html>"
 )
-"""The page for a browser that asks under a name that is not allowed."""
+"""The page for a browser that uses a host name that is not allowed."""
 MAX_ADDRESSES = 10_000
-"""The most addresses whose rate is known; beyond, the one silent for longest is forgotten."""
+"""The number of addresses whose rate is kept; beyond it, the address that was silent for longest is forgotten."""
 MAX_GAME, MAX_MOVES, MAX_WORD = 64, 256, 96
 """The most characters of a field."""
 MAX_SEED = 2**53
@@ -53,28 +53,28 @@ MAX_SEED = 2**53
 
 
 class JSONAnswer(JSONResponse):
-    """JSON in ASCII, so that anything a request said can be repeated, half a surrogate pair too."""
+    """JSON in ASCII, so that it can repeat any string of a request, even half a surrogate pair."""
 
     def render(self, content: Any) -> bytes:
         return json.dumps(content, allow_nan=False, separators=(",", ":")).encode("ascii")
 
 
 class Refused(HTTPException):
-    """A request that is not answered: the reason, and the status, 4xx."""
+    """Raised to refuse a request, with a reason and a status of 4xx."""
 
     def __init__(self, reason: str, status: int = 400, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(status, reason, headers)
 
 
 class Rates:
-    """Limits the requests of each address: a bucket of `burst`, filled at `rate` a second."""
+    """Limits the requests of each address by a token bucket: it holds `burst` tokens and gets `rate` a second."""
 
     def __init__(self, rate: float, burst: int, clock: Callable[[], float] = time.monotonic) -> None:
         self.rate, self.burst, self._clock = rate, burst, clock
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def wait(self, address: str) -> float:
-        """Takes one out of the bucket of an address; 0 if there was one, else in how many seconds there will be."""
+        """Takes a token from the bucket of an address, and returns 0; if there is none, the seconds until there is."""
         now = self._clock()
         left, seen = self._buckets.get(address, (float(self.burst), now))
         left = min(self.burst, left + (now - seen) * self.rate)
@@ -87,10 +87,10 @@ class Rates:
 
 
 def host_names(names: Iterable[str]) -> frozenset[str]:
-    """The names under which a server may be asked besides numeric addresses: "localhost", and those given.
+    """The host names that requests may use besides numeric addresses: "localhost" and some names.
 
     Raises:
-        ValueError: one of them is not a host name.
+        ValueError: one of the names is not a host name.
     """
     for name in names:
         if not re.fullmatch(r"[\w-]+(\.[\w-]+)*\.?", name, re.ASCII) and not _is_number(name):
@@ -109,15 +109,15 @@ def _is_number(host: str) -> bool:
 
 
 class Guard:
-    """Middleware: refuses requests under another name and those that come too fast, and adds the headers.
+    """Middleware: refuses requests for other host names and requests that come too fast, and adds the headers.
 
-    A page of another site could have its own name lead to this machine (DNS rebinding), and would then read what the
-    server answers. Its requests still come under that name, in the header "Host"; such a name is never numeric. That is
-    why Starlette's `TrustedHostMiddleware`, which knows no addresses in general, does not do.
+    A page of another site could have its own name resolve to this machine (DNS rebinding) and would then read the
+    server's answers. Its requests still carry that name in the header "Host", and such a name is never numeric.
+    Starlette's `TrustedHostMiddleware` is not enough here: it cannot allow all numeric addresses.
 
     Args:
         app: the application.
-        limits: those of the rate are kept here.
+        limits: `rate` and `burst` are enforced here.
         hosts: as of `host_names`.
     """
 
@@ -162,24 +162,26 @@ def address_of(request: Request) -> str:
 
 
 class WorkerThreads:
-    """Threads for work that takes longer than a moment, and a bounded number of jobs that wait for one.
+    """Threads for work that takes longer than a moment, and a bounded queue of jobs for them.
 
-    Addresses take turns: whoever asks for much waits for itself. If too many jobs wait, the last one of the address
-    with the most of them is refused. The compiled searches release Python's lock, so several run at the same time, next
-    to the event loop.
+    Addresses take turns, so a visitor with many requests delays only itself. If too many jobs wait, the last job of the
+    address with the most of them is refused. Compiled searches release the GIL, so several run at the same time, beside
+    the event loop.
     """
 
     def __init__(self, limits: ServerLimits, name: str) -> None:
         self._pool = ThreadPoolExecutor(limits.threads, thread_name_prefix=name)
-        self._free, self._most = limits.threads, limits.waiting
+        self._free, self._max_waiting = limits.threads, limits.waiting
+        # The jobs that wait, by address, and the futures of their callers. Used in the event loop only, so without a
+        # lock. The address whose turn it is comes first.
         self._waiting: OrderedDict[str, deque[tuple[Callable[[], Any], asyncio.Future[Any]]]] = OrderedDict()
 
     async def do(self, job: Callable[[], Result], address: str = "") -> Result:
-        """Returns, or raises, what the job does; if it is cancelled while it waits, the job is never begun.
+        """Returns or raises what the job does. A job that is cancelled while it waits is never started.
 
         Args:
             job: called in a thread.
-            address: who asks.
+            address: the visitor's.
 
         Raises:
             Refused: too many jobs are waiting.
@@ -187,17 +189,17 @@ class WorkerThreads:
         answer: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(address, deque()).append((job, answer))
         self._begin()
-        if sum(map(len, self._waiting.values())) > self._most:
+        if sum(map(len, self._waiting.values())) > self._max_waiting:
             _, refused = max(self._waiting.values(), key=len).pop()
             if not refused.done():
                 refused.set_exception(Refused("the server is busy; try again in a moment", 429, {"retry-after": "1"}))
         return await answer
 
     def _begin(self) -> None:
-        """Begins the jobs that there are threads for, one of each address in turn."""
+        """Starts jobs while there are free threads, one of each address in turn."""
         while self._free and self._waiting:
             address, jobs = self._waiting.popitem(last=False)
-            if len(jobs) > 1:
+            if len(jobs) > 1:  # its next job waits until all other addresses have had a turn
                 self._waiting[address] = jobs
             if jobs:
                 job, answer = jobs.popleft()
@@ -206,6 +208,7 @@ class WorkerThreads:
                     asyncio.wrap_future(self._pool.submit(job)).add_done_callback(partial(self._ended, answer))
 
     def _ended(self, answer: asyncio.Future[Any], done: asyncio.Future[Any]) -> None:
+        """Passes the result of a job to its caller, and starts the next job."""
         self._free += 1
         error = None if done.cancelled() else done.exception()
         if not answer.done():  # else its visitor has left
@@ -218,9 +221,10 @@ class WorkerThreads:
         self._begin()
 
     def close(self) -> None:
-        """Begins no further job; those that run end by themselves."""
-        for _, answer in (one for jobs in self._waiting.values() for one in jobs):
-            answer.cancel()
+        """Starts no further jobs; those that run end by themselves."""
+        for jobs in self._waiting.values():
+            for _, answer in jobs:
+                answer.cancel()
         self._waiting.clear()
         self._pool.shutdown(wait=False, cancel_futures=True)
 
@@ -247,49 +251,55 @@ async def unless_left(request: Request, work: Awaitable[Result]) -> Result:
         leaving.cancel()
 
 
-class Fields(dict[str, Any]):
-    """The fields of a request, each checked as it is read; a wrong one raises `Refused`, which names it.
+async def _body(request: Request, most: int) -> bytes:
+    """The body of a request, which must be JSON by its header and have at most `most` bytes."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json":  # without CORS, a page of another site cannot send this type
+        raise Refused(f"the content type must be application/json, not {kind[:MAX_WORD]!r}", 415)
+    body = b""
+    try:
+        async for part in request.stream():
+            body += part
+            if len(body) > most:
+                raise Refused(f"a request may send at most {most:,} bytes", 413)
+    except ClientDisconnect:
+        raise Refused("the connection ended before the request did") from None
+    return body
+
+
+class Fields(dict[str, object]):
+    """The fields of a request, each checked when it is read; a wrong one raises `Refused`, which names it.
 
     Attributes:
-        asked: when the request came, by `time.monotonic`.
+        arrived: the time of the request, by `time.monotonic`.
         address: the visitor's.
-        site: the address under which the page was asked for, such as "http://192.168.1.7:8000/".
+        site: the page's address in the request, such as "http://192.168.1.7:8000/".
     """
 
-    def __init__(self, fields: Mapping[str, Any], address: str = "", site: str = "") -> None:
+    def __init__(self, fields: Mapping[str, object], address: str = "", site: str = "") -> None:
         super().__init__(fields)
-        self.asked = time.monotonic()
+        self.arrived = time.monotonic()
         self.address, self.site = address, site
 
     @classmethod
     async def of(cls, request: Request, most: int) -> Fields:
-        """Reads the address of a GET, or else the JSON object that is sent, of at most `most` bytes."""
-        known = address_of(request), str(request.base_url)
+        """Reads the query of a GET, or else the body, a JSON object of at most `most` bytes."""
+        addresses = address_of(request), str(request.base_url)
         if request.method in ("GET", "HEAD"):
-            return cls(request.query_params, *known)
-        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if kind != "application/json":  # a page of another site cannot send it unasked
-            raise Refused(f"the content type must be application/json, not {kind[:MAX_WORD]!r}", 415)
-        body = b""
+            return cls(request.query_params, *addresses)
+        body = await _body(request, most)
         try:
-            async for part in request.stream():
-                body += part
-                if len(body) > most:
-                    raise Refused(f"a request may send at most {most:,} bytes", 413)
-        except ClientDisconnect:
-            raise Refused("the connection ended before the request did") from None
-        try:
-            found = read_json(body)
+            fields = read_json(body)
         except ValueError as error:
             raise Refused(f"the body is not JSON: {str(error)[:200]}") from None
-        if not isinstance(found, dict):
-            raise Refused(f"the body must be a JSON object, not {type(found).__name__}")
-        return cls(found, *known)
+        if not isinstance(fields, dict):
+            raise Refused(f"the body must be a JSON object, not {type(fields).__name__}")
+        return cls(fields, *addresses)
 
     @property
     def waited(self) -> float:
         """The seconds since the request came."""
-        return time.monotonic() - self.asked
+        return time.monotonic() - self.arrived
 
     def text(self, name: str, default: str | None = None, longest: int = MAX_WORD) -> str:
         """A string of printable ASCII."""
@@ -347,8 +357,8 @@ class Fields(dict[str, Any]):
         return position
 
 
-def _shown(value: Any) -> str:
-    """A value for an error: in ASCII, and not too long."""
+def _shown(value: object) -> str:
+    """The value as error messages show it: in ASCII, and cut off."""
     if isinstance(value, float) and not math.isfinite(value):
         return "a number that is not finite"
     text = ascii(value)

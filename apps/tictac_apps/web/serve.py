@@ -1,4 +1,4 @@
-"""Runs the server: `tictac serve` and programs."""
+"""Runs the server of the page, for `tictac serve` and for programs."""
 
 from __future__ import annotations
 
@@ -33,15 +33,16 @@ def serve(
     """Serves the page until it is stopped with Ctrl-C.
 
     Args:
-        host: the address to listen on; 127.0.0.1 is heard by this machine alone.
+        host: the address to listen on; 127.0.0.1 is for this machine alone.
         port: the port; 0 for any that is free.
         checkpoints: a folder of agents to play against.
-        store: a result store to look at, or a folder of them.
-        training: whether visitors may train agents.
-        limits: what it may use.
-        allowed_hosts: names under which it may be asked, besides `host`, "localhost" and numeric addresses.
+        store: a result store to show, or a folder of them.
+        training: True if visitors may train agents.
+        limits: of time, strength and size.
+        allowed_hosts: host names under which the page may be requested, besides `host`, "localhost" and numeric
+            addresses.
         games: further games to offer, such as "KInARow-v0:5x6-4"; of "module:Hex-v0" the module is imported first.
-        browser: whether to open the page in the browser of this machine.
+        browser: True to open the page in the browser of this machine.
         proxies: addresses or networks of proxies whose header X-Forwarded-For is believed.
         league: the folder of the agents that visitors keep; None for one that ends with the server.
 
@@ -59,20 +60,20 @@ def serve(
     server = Server(limits, checkpoints, store, training, (host, *allowed_hosts), games, league)
     config = configured(server.app(), server.limits, proxies)
     listener = _listening_to(host, port)
-    address, found = listener.getsockname()[:2]
+    address, bound_port = listener.getsockname()[:2]
     here = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(address, address)
-    if here != address:  # everybody's address, which no browser opens
+    if here != address:  # it listens on all addresses; browsers need one of them
         address = _lan_address() or here
-    print(f"{_link(address, found)} (Ctrl-C ends it)", flush=True)
+    print(f"{_link(address, bound_port)} (Ctrl-C ends it)", flush=True)
     if browser:
-        webbrowser.open(_link(here, found))
+        webbrowser.open(_link(here, bound_port))
     if address not in HERE:
-        server.link = _link(address, found)
+        server.link = _link(address, bound_port)
         if sys.stdout.isatty() and (code := qr_code(server.link)):
             with contextlib.suppress(UnicodeEncodeError):  # a terminal without block characters
                 code.terminal(compact=True)
     if host not in HERE:
-        print("anybody who reaches this address can use it, and there are no passwords", file=sys.stderr)
+        print("anyone who reaches this address can use the page; there are no passwords", file=sys.stderr)
     threading.Thread(target=server.warm, daemon=True).start()
     uvicorn.Server(config).run(sockets=[listener])
 
@@ -82,12 +83,12 @@ def _link(address: str, port: int) -> str:
 
 
 def _lan_address() -> str:
-    """The IPv4 address of this machine in its network; "" if it is in none.
+    """The IPv4 address of this machine in its network; "" without a network.
 
-    It is the address from which the machine would send to a far one. Nothing is sent: UDP has no connections.
+    It is the address from which the machine would send to a distant one. Nothing is sent: UDP has no connections.
     """
     with contextlib.suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.connect(("192.0.2.1", 9))  # of documentation, RFC 5737: it belongs to nobody
+        probe.connect(("192.0.2.1", 9))  # an address for documentation, RFC 5737
         return str(probe.getsockname()[0])
     return ""
 
@@ -95,8 +96,8 @@ def _lan_address() -> str:
 def _listening_to(host: str, port: int) -> socket.socket:
     """A socket bound to an address.
 
-    Its protocol is given as TCP: only then does asyncio switch off the collecting of small packets, which made each
-    answer 40 ms late.
+    Its protocol is TCP by number: only then does asyncio switch off Nagle's algorithm, which delayed each answer by
+    40 ms.
     """
     family, kind, protocol, _, address = socket.getaddrinfo(host, port, proto=socket.IPPROTO_TCP)[0]
     listener = socket.socket(family, kind, protocol)

@@ -1,4 +1,4 @@
-"""What an agent has learned: the values of a position's moves as data, text and picture; one game's backups."""
+"""The learned values of an agent: those of a position's moves as data, text and picture; and the backups of a game."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NETWORK = "the network's values"
 
 
 class HasValues(Protocol):
-    """An agent of a game with a value for each legal action, as all tabular learners have."""
+    """An agent that has a value for each legal action, as all tabular learners have."""
 
     @property
     def game(self) -> Game: ...
@@ -45,25 +45,25 @@ def move_values(learner: Valued, position: Position) -> dict[int, float]:
     """The value of each legal action, for the side to move.
 
     Raises:
-        ValueError: the game is over, another one than the learner's, or its model never comes to the position.
+        ValueError: the game is over, or it is not the learner's, or the position is not in the learner's model.
     """
     game = learner.model.game if isinstance(learner, DynamicProgramming) else learner.game
     if position.game != game:
         raise ValueError(f"{learner} has learned {game and (game_name(game) or game)}, and nothing of {position!r}")
     if position.is_over:
-        raise ValueError(f"the game is over, there are no moves to show: {position!r}")
+        raise ValueError(f"the game is over, so there are no moves to show: {position!r}")
     if not isinstance(learner, DynamicProgramming):
         return dict(learner.values(position.own, position.opp))
     row = learner.model.find(position.own, position.opp)
     if row is None:
-        raise ValueError(f"the model of {learner} never comes to {position!r}")
+        raise ValueError(f"the model of {learner} has no state {position!r}")
     return {action: float(learner.q[row, action]) for action in position.legal_actions}
 
 
 def values_text(learner: Valued, position: Position) -> str:
-    """The values of all moves, laid out as the board, the best ones with a star; stones are X and O.
+    """The values of all moves, laid out as the board, with a star at the best; stones are X and O.
 
-    If stones fall, a line of values, one for each column, is above the board.
+    If stones fall, the values are in a line above the board, one for each column.
 
     Raises:
         ValueError: as `move_values`.
@@ -93,7 +93,7 @@ def values_text(learner: Valued, position: Position) -> str:
 
 
 def values_picture(learner: Valued, position: Position, path: str | os.PathLike[str]) -> None:
-    """The values of all moves as a heat map, the best ones framed, a PNG file.
+    """Saves the values of all moves as a heat map with the best ones framed, a PNG file.
 
     Raises:
         ValueError: as `move_values`.
@@ -104,7 +104,7 @@ def values_picture(learner: Valued, position: Position, path: str | os.PathLike[
     marks = position.to_array()
     rows, cols = marks.shape
     heat = np.full((rows, cols), np.nan)
-    figure = new_figure(0.9 * cols + 1.6, 0.9 * rows + 0.9)  # which says so if matplotlib is missing
+    figure = new_figure(0.9 * cols + 1.6, 0.9 * rows + 0.9)  # raises if matplotlib is missing
     from matplotlib.patches import Rectangle
 
     axis = figure.subplots()
@@ -134,13 +134,13 @@ def values_picture(learner: Valued, position: Position, path: str | os.PathLike[
 
 
 def game_text(learner: ValueTD, moves: str) -> str:
-    """One game, walked forwards, then its backups in their order: every value before and after.
+    """The moves of a game, then its backups in their order, with each value before and after.
 
     For `ValueTD.preset("S1")` this is figure 2 of that system. Positions are shown by their base-3 codes. The learner
-    does learn from the game (see `ValueTD.learn_game`); to look without learning, show it to a loaded copy.
+    learns from the game (see `ValueTD.learn_game`); to look without learning, pass a loaded copy.
 
     Args:
-        learner: whose values these are.
+        learner: the learner of the values.
         moves: the game, a move string.
 
     Raises:
@@ -195,14 +195,14 @@ def game_text(learner: ValueTD, moves: str) -> str:
 
 @dataclass(frozen=True)
 class Thought:
-    """An agent's numbers for one legal action, None if it has none.
+    """An agent's numbers for a legal action; None for those that the agent does not have.
 
     Attributes:
         action: the action.
         value: for the side to move, on the agent's own scale: mostly 1 for a win and -1 for a loss.
-        visits: the simulations that played it.
+        visits: the number of simulations that played it.
         proven: 1 for a win, 0 for a draw, -1 for a loss, if tree search has proven it.
-        chance: the probability that it is played.
+        chance: the probability of playing it.
     """
 
     action: int
@@ -233,7 +233,7 @@ def explain(policy: Policy, position: Position, seed: int = 0) -> Explanation | 
     Args:
         policy: any policy; those of this package have some.
         position: unfinished.
-        seed: of a search, in [0, 2**63): with the seed it plays with, the numbers are those behind that move.
+        seed: the seed of a search, in [0, 2**63); the seed of a move gives the numbers that led to it.
 
     Raises:
         ValueError: the position is over, or of another game than the policy has learned.
@@ -258,10 +258,10 @@ def explain(policy: Policy, position: Position, seed: int = 0) -> Explanation | 
         return Explanation("chances", text, tuple(Thought(action, chance=chance) for action, chance in chances))
     networks = NTupleNetwork, NTupleTD
     if isinstance(agent, (TableLearner, GameTree, DynamicProgramming, *networks)):
-        found = move_values(agent, position)
+        values = move_values(agent, position)
         text = NETWORK if isinstance(agent, networks) else "the agent's values"
-        return _valued(position, [found.get(action) for action in range(position.game.num_actions)], text)
-    if hasattr(agent, "values_many"):  # FittedQ, and below S2Network: to know their classes takes torch
+        return _valued(position, [values.get(action) for action in range(position.game.num_actions)], text)
+    if hasattr(agent, "values_many"):  # FittedQ; below, S2Network: their classes cannot be imported without torch
         return _valued(position, agent.values_many(PositionBatch.of([position]), position.seat)[0].tolist(), NETWORK)
     if hasattr(agent, "layers"):
         return _valued(position, agent.values(position).tolist(), NETWORK)
@@ -279,8 +279,8 @@ def _network(agent: Any, position: Position) -> Explanation:
     chances = np.exp(scores[legal] - scores[legal].max())
     shares = (chances / chances.sum()).tolist()
     thoughts = (Thought(action, chance=share) for action, share in zip(legal, shares, strict=True))
-    return Explanation("chances", "how likely the network holds each move", tuple(thoughts))
+    return Explanation("chances", "the network's probability of each move", tuple(thoughts))
 
 
-def _valued(position: Position, values: Sequence[Any], text: str) -> Explanation:
+def _valued(position: Position, values: Sequence[float | None], text: str) -> Explanation:
     return Explanation("values", text, tuple(Thought(action, values[action]) for action in position.legal_actions))

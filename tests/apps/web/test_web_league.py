@@ -294,7 +294,7 @@ class Followed(League):
         self.failing, self.released = failing, threading.Event()
         super().__init__(agents)
 
-    def _asked(self, job: Any) -> dict[str, Any]:
+    def _answer(self, job: Any) -> dict[str, Any]:
         self.released.wait()
         players = tuple(job["players"])
         self.jobs.append(players)
@@ -312,7 +312,7 @@ class Followed(League):
     def all_jobs(self) -> list[tuple[str, ...]]:
         """All jobs, in their order."""
         self.released.set()
-        waited_for(lambda: not self._jobs and not self._doing)
+        waited_for(lambda: not self._jobs and not self._current)
         return self.jobs
 
     def close(self) -> None:
@@ -458,7 +458,7 @@ def test_the_table_says_what_is_known_of_each_player(
         nothing = {"players": [], "pairs": [], "games": 0}
         assert league.table(Fields({"store": "league", "game": other})) == nothing
         kept.get("Al", game).path.unlink()
-        assert league._known_of(game, "Al") == {"opponent": "league:Al"} | unknown
+        assert league._truth(game, "Al") == unknown
 
 
 def test_the_process_answers_each_line_with_one_whatever_players_print(
@@ -470,7 +470,7 @@ def test_the_process_answers_each_line_with_one_whatever_players_print(
 
     lowered: list[int] = []
     monkeypatch.setattr(os, "nice", lowered.append)
-    monkeypatch.setattr(league_player, "done", done)
+    monkeypatch.setattr(league_player, "do_job", done)
     monkeypatch.setattr(sys, "argv", ["league_player", "games.sqlite", "KInARow-v0:3x3-2"])
     monkeypatch.setattr(sys, "stdin", io.StringIO("[1]\n[2]\n"))
     output = sys.stdout
@@ -487,18 +487,18 @@ def test_the_process_answers_each_line_with_one_whatever_players_print(
 def test_a_job_is_ten_games_or_a_judgement_or_the_reason_why_not(tmp_path: Path) -> None:
     store = tmp_path / "league.sqlite"
     job = {"game": GAME, "players": {"rule": "rule", "random": "random"}}
-    assert league_player.done(job, store) == {}
+    assert league_player.do_job(job, store) == {}
     with ResultStore(store) as kept:
         records = list(kept)
     assert len(records) == 10 and len({record.fixture.opening for record in records}) == 5
     assert sum(record.fixture.first.name == "rule" for record in records) == 5
-    truth = league_player.done(job | {"players": {"rule": "rule"}}, store)
+    truth = league_player.do_job(job | {"players": {"rule": "rule"}}, store)
     assert truth["unbeatable"] is verdict("rule").unbeatable and set(truth) == {
         "unbeatable",
         "beaten_first",
         "beaten_second",
     }
-    broken = league_player.done(job | {"players": {"Al": str(tmp_path / ("x" * 400 + ".npz"))}}, store)["failed"]
+    broken = league_player.do_job(job | {"players": {"Al": str(tmp_path / ("x" * 400 + ".npz"))}}, store)["failed"]
     assert len(broken) == 300 and ": " in broken
 
 

@@ -359,7 +359,7 @@ def test_time_that_a_request_has_waited_is_no_time_to_search(
         monkeypatch.setattr(app, name, lambda solver, position, time: seconds.append(time))
     monkeypatch.setattr(app, "own_solver", lambda game: None)
     fields = Fields({"game": "ConnectFour-v0", "pos": "44"})
-    fields.asked -= 100
+    fields.arrived -= 100
     assert 100 <= fields.waited < 200
     monkeypatch.setattr(Fields, "waited", waited)
     server.exact(fields)
