@@ -41,7 +41,7 @@ Json = None | bool | int | float | str | list["Json"]
 """An argument or an answer."""
 
 
-class Plan(TypedDict):
+class ExamPlan(TypedDict):
     """The first line that the program reads: the submission, and its limits."""
 
     source: str
@@ -66,7 +66,7 @@ class Plan(TypedDict):
     """The folder from which the submission is copied to the scratch folder; "" if it lies there."""
 
 
-class Question(TypedDict):
+class ExamQuestion(TypedDict):
     """A line that asks a function: the arguments of each call, and the processor time that each may take."""
 
     function: str
@@ -74,7 +74,7 @@ class Question(TypedDict):
     seconds: float
 
 
-class Answer(TypedDict, total=False):
+class ExamAnswer(TypedDict, total=False):
     """What has come of a call; exactly one of these."""
 
     answer: Json
@@ -93,7 +93,7 @@ def answer_all(answers: int) -> None:
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
 
     write_line(answers, {"ready": True})
-    plan: Plan = json.loads(questions.readline())
+    plan: ExamPlan = json.loads(questions.readline())
     sys.path[:0] = [plan["scratch"], *plan["path"]]
     random.seed(0)
     loaded: list[ModuleType] = []
@@ -108,10 +108,10 @@ def answer_all(answers: int) -> None:
     answer_questions(questions, answers, loaded[0] if loaded else None, plan)
 
 
-def answer_questions(questions: IO[bytes], answers: int, module: ModuleType | None, plan: Plan) -> None:
+def answer_questions(questions: IO[bytes], answers: int, module: ModuleType | None, plan: ExamPlan) -> None:
     """Calls the functions that are asked for, and answers each call when it returns."""
     for line in questions:
-        question: Question = json.loads(line)
+        question: ExamQuestion = json.loads(line)
         function = getattr(module, question["function"], None)
         for number, arguments in enumerate(question["calls"]):
             if not callable(function):
@@ -164,7 +164,7 @@ def as_array(value: list[Json]) -> Any:
     return np.array(value, np.int8)
 
 
-def called(call: Callable[[], object], seconds: float, plan: Plan) -> Answer:
+def called(call: Callable[[], object], seconds: float, plan: ExamPlan) -> ExamAnswer:
     """Calls a function, and returns its answer, its error, or that it took too long."""
     try:
         for number, timer, wall_clock in CLOCKS:
@@ -203,7 +203,7 @@ def plain(value: object, depth: int = 0) -> Json:
     raise TypeError(f"the answer is {type(value).__name__}, which is neither a number, a string nor a list of these")
 
 
-def described(error: BaseException, plan: Plan) -> str:
+def described(error: BaseException, plan: ExamPlan) -> str:
     """The error in one line, with the number of the submission's line that raised it."""
     try:
         home = getattr(sys.modules.get(MODULE), "__file__", None)
@@ -219,7 +219,7 @@ def described(error: BaseException, plan: Plan) -> str:
         return f"{type(error).__name__}, whose message cannot be shown"[:LONGEST_ERROR]
 
 
-def limit(plan: Plan) -> None:
+def limit(plan: ExamPlan) -> None:
     """Sets the limits that the system enforces, but for those that it does not know or that are lower already."""
     values = {
         "CPU": plan["cpu_seconds"],

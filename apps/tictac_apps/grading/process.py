@@ -23,7 +23,7 @@ from tictac_apps.grading.rubric import Rubric
 from tictac_env.storage import read_json
 
 if TYPE_CHECKING:
-    from tictac_apps.grading.examinee import Json, Plan, Question  # Windows cannot import it
+    from tictac_apps.grading.examinee import ExamPlan, ExamQuestion, Json  # Windows cannot import it
 
 PROGRAM = Path(__file__).with_name("examinee.py")
 MEGABYTE = 1_000_000
@@ -112,7 +112,7 @@ class Process:
         self.printed = ""
         self._received, self._waiting = b"", b""
         self._looked = math.inf
-        plan: Plan = {
+        plan: ExamPlan = {
             "source": str(source),
             "scratch": self._scratch,
             "path": view.path,
@@ -237,7 +237,7 @@ class Process:
         self.printed = printable(self._output.read(MOST_PRINTED).decode(errors="replace"))
         self._output.close()
 
-    def _send(self, message: Plan | Question) -> None:
+    def _send(self, message: ExamPlan | ExamQuestion) -> None:
         if not self._waiting:
             self._selector.register(self._questions, selectors.EVENT_WRITE)
         self._waiting += json.dumps(message).encode() + b"\n"

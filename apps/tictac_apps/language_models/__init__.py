@@ -4,9 +4,9 @@ from tictac_apps.language_models.chat import ChatEndpoint, ChatError
 from tictac_apps.language_models.harness import BoardHarness, GameHarness, ParseResult
 from tictac_apps.language_models.session import TextSession, Turn
 from tictac_apps.language_models.text_env import TextEnv
-from tictac_apps.language_models.text_policy import (
+from tictac_apps.language_models.text_policy import TextPolicy
+from tictac_apps.language_models.transcript import (
     AnswerCounts,
-    TextPolicy,
     Transcript,
     TranscriptSummary,
     read_transcript,

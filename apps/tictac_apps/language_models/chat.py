@@ -1,6 +1,6 @@
-"""A language model behind an address: chat completions in the form that most servers of models share.
+"""A language model at an address: chat completions in the form that most servers of models share.
 
-Only the standard library is used, and nothing is sent anywhere but to the address that is given.
+Only the standard library is used, and nothing is sent to any other address.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ import json
 import os
 import urllib.error
 import urllib.request
-from typing import Any
 from urllib.parse import urlsplit
 
 from tictac_env.checks import number, positive
@@ -18,14 +17,14 @@ from tictac_env.storage import read_json
 
 PATH = "/chat/completions"
 KEY_VARIABLE = "TICTAC_CHAT_API_KEY"
-"""The variable of the environment that holds the key for a server given by its address alone."""
+"""The environment variable with the key for a server that is named by its address alone."""
 MAX_BYTES = 1 << 20
 SEEDS = (1 << 31) - 1
 """Servers take seeds of 31 bits."""
 
 
 class ChatError(ConnectionError):
-    """A server of a language model could not be reached, or did not answer as it should; the message names it.
+    """Raised if a server of a language model cannot be reached, or does not answer as it should; the message names it.
 
     Example:
         >>> from tictac_apps.language_models import ChatEndpoint, ChatError
@@ -38,19 +37,19 @@ class ChatError(ConnectionError):
 
 
 class ChatEndpoint:
-    """A function from a text to a text that asks a server, for `TextPolicy`.
+    """A function from a prompt to the answer of a server, for `TextPolicy`.
 
-    The server has to answer `POST URL/chat/completions` with the JSON that OpenAI's API reference names ("Create chat
+    The server has to answer `POST URL/chat/completions` with the JSON of OpenAI's API reference ("Create chat
     completion"): `choices[0].message.content`. vLLM, llama.cpp's server, Ollama and others do.
 
     Args:
         url: the address up to the version, such as "http://localhost:8000/v1", or with the path; http or https.
-        model: the model's name; servers of a single one may take any.
-        system: a text that goes before the prompt, "" for none.
+        model: the model's name; servers with a single model may accept any.
+        system: a system message before the prompt, "" for none.
         temperature: 0 or more; 0 for the likeliest answer.
-        max_tokens: the most tokens of an answer.
+        max_tokens: the largest number of tokens in an answer.
         timeout: seconds to wait for an answer.
-        api_key: sent as `Authorization: Bearer`, if given; never shown in a message.
+        api_key: sent as `Authorization: Bearer`; never shown in a message. None sends no such header.
 
     Raises:
         ValueError: an argument is out of its range.
@@ -91,7 +90,7 @@ class ChatEndpoint:
         """The model of "URL" or "URL#MODEL"; a key is taken from the variable `TICTAC_CHAT_API_KEY`, if it is set.
 
         Raises:
-            ValueError: it is no such address.
+            ValueError: it is not such an address.
         """
         url, _, model = address.partition("#")
         return cls(url, model or "default", api_key=os.environ.get(KEY_VARIABLE))
@@ -108,7 +107,7 @@ class ChatEndpoint:
         """
         messages = [{"role": "system", "content": self.system}] if self.system else []
         messages.append({"role": "user", "content": prompt})
-        body: dict[str, Any] = {"model": self.model, "messages": messages}
+        body: dict[str, object] = {"model": self.model, "messages": messages}
         body |= {"temperature": self.temperature, "max_tokens": self.max_tokens}
         if seed is not None:
             body["seed"] = seed & SEEDS
@@ -121,9 +120,9 @@ class ChatEndpoint:
                 raw = response.read(MAX_BYTES + 1)
         except urllib.error.HTTPError as error:
             with error:
-                said = error.read(500).decode("utf-8", "replace").strip()
-            raise ChatError(f"{self.url} answered {error.code} {error.reason}: {said}") from None
-        except (OSError, ValueError) as error:  # not reached, or too late
+                message = error.read(500).decode("utf-8", "replace").strip()
+            raise ChatError(f"{self.url} answered {error.code} {error.reason}: {message}") from None
+        except (OSError, ValueError) as error:  # not reached, or timed out
             raise ChatError(f"{self.url} did not answer: {error}") from error
         if len(raw) > MAX_BYTES:
             raise ChatError(f"{self.url} answered more than {MAX_BYTES:,} bytes")
@@ -131,7 +130,7 @@ class ChatEndpoint:
             content = read_json(raw)["choices"][0]["message"]["content"]
         except (ValueError, KeyError, IndexError, TypeError):
             begin = raw[:200].decode("utf-8", "replace")
-            raise ChatError(f"{self.url} answered no chat completion, but {begin!r}") from None
+            raise ChatError(f"{self.url} did not answer with a chat completion, but with {begin!r}") from None
         return content if isinstance(content, str) else ""  # null, of models that only call tools or think
 
     @property
@@ -144,7 +143,7 @@ class ChatEndpoint:
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """A server that sends elsewhere is an error: the key is for this one alone."""
+    """Makes a redirection an error: the key is for this server alone."""
 
-    def redirect_request(self, *arguments: Any) -> None:
+    def redirect_request(self, *arguments: object) -> None:
         return None

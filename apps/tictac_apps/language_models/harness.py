@@ -1,7 +1,7 @@
 """Prompts for language models and a strict parser of their answers, in the shape of Kaggle's Game Arena.
 
-A harness there has three methods (`kaggle_environments.core_harness`, 2026): the legal moves, the prompt, and what an
-answer says. `BoardHarness` has them for every game of this package.
+A harness there has three methods (`kaggle_environments.core_harness`, 2026): the legal moves, the prompt, and the
+reading of an answer. `BoardHarness` has them for every game of this package.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tictac_env.render import render_text
 ANSWER = re.compile(r"(?:move|final answer)\s*:\s*(\S+)", re.IGNORECASE)
 """The line that names a move."""
 WORD = re.compile(r"[0-9A-Za-z]{1,3}")
-"""An answer that is nothing but a move."""
+"""An answer that is only a move."""
 LENIENT = (
     re.compile(
         r"\b(?:move|final answer|answer|column|cell)\b[^\w\n]*(?:(?:is|to|number|would be)\b[^\w\n]*)*(\d{1,3})", re.I
@@ -46,7 +46,7 @@ class ParseResult:
 
     Attributes:
         legal_action: the legal move it names, as `get_legal_moves` writes it; None if it names none.
-        raw_action: the move it names, legal or not; None if there is no move in the form that was asked for.
+        raw_action: the move it names, legal or not; None if there is no move in the required form.
         submission: always None; for games whose moves cannot be listed.
         thoughts: the text before the move, None if there is none.
 
@@ -85,7 +85,7 @@ class GameHarness(Protocol):
         previous_response: str | None = None,
         previous_action: str | None = None,
     ) -> str:
-        """The text that asks for a move; after a wrong answer with that answer, and the move it named, if any."""
+        """The prompt for a move; after a wrong answer also with that answer, and the move that it named, if any."""
 
     def parse_response(self, response: str, legal_action_strings: Sequence[str]) -> ParseResult:
         """Reads an answer."""
@@ -98,14 +98,14 @@ class BoardHarness:
     that `kaggle_environments.core_harness.create_agent_fn(BoardHarness())` is an agent for them.
 
     A move is written as in move strings, counted from 1. An answer names one in its last line that is not empty, as
-    `Move: 4` (or `Final Answer: 4`) with nothing else in that line; an answer that is nothing but a number is
-    that move. Anything else is no move: nothing is guessed from the text before.
+    `Move: 4` (or `Final Answer: 4`) with nothing else in that line; an answer that is only a number is that move.
+    Anything else is not a move: nothing is guessed from the lines before.
 
     Args:
-        rules: a text that explains the game; None for one made from the rule book.
-        instruction: what the prompt ends with; None for the sentence that asks for `Move: `.
-        list_moves: whether the prompt lists the legal moves. Without, it can be seen whether the model knows the rules.
-        first_number: how moves are counted: from 1 as in move strings, or from 0 as in action numbers.
+        rules: an explanation of the game; None to make it from the rule book.
+        instruction: the end of the prompt; None for the sentence that asks for `Move: `.
+        list_moves: True to list the legal moves in the prompt. False shows if the model knows the rules.
+        first_number: the number of the first move: 1 as in move strings, or 0 as in action numbers.
         board: the board as a "grid", as the "coordinates" of the stones, or as the "moves" so far, if these are known.
 
     Example:
@@ -153,10 +153,10 @@ class BoardHarness:
         return cls(list_moves=False, first_number=0)
 
     def get_legal_moves(self, observation: Any) -> dict[int, str]:
-        """The legal actions of a position, each as an answer is to name it; none once the game is over.
+        """The legal actions of a position, each as answers must name it; none once the game is over.
 
         Raises:
-            ValueError: `observation` is no position.
+            ValueError: `observation` is not a position.
         """
         position = as_position(observation)
         return {action: self._written(position.game, action) for action in position.legal_actions}
@@ -171,16 +171,16 @@ class BoardHarness:
         previous_response: str | None = None,
         previous_action: str | None = None,
     ) -> str:
-        """The text that asks for a move.
+        """The prompt for a move.
 
         Args:
             observation: an unfinished position.
-            move_history: the moves so far, as answers name them; empty leaves the line out.
+            move_history: the moves so far, as answers name them; without them the prompt has no such line.
             previous_response: the last answer, if it was wrong.
             previous_action: the move it named, None if it named none.
 
         Raises:
-            ValueError: `observation` is no position.
+            ValueError: `observation` is not a position.
         """
         position = as_position(observation)
         seat = "XO"[position.seat]
@@ -198,7 +198,7 @@ class BoardHarness:
         return "\n".join(parts)
 
     def _board(self, position: Position, move_history: Sequence[str]) -> list[str]:
-        """The lines that say where the stones are."""
+        """The lines that show the stones."""
         history = [f"The moves so far: {' '.join(move_history)}"] if move_history else []
         if self.board == "moves" and len(move_history) == position.ply:
             return history or ["The board is empty."]
@@ -219,19 +219,19 @@ class BoardHarness:
         """Reads an answer; see the class."""
         lines = response.strip().splitlines()
         last = lines[-1].strip() if lines else ""
-        found = ANSWER.fullmatch(last)
-        if found is None and not (len(lines) == 1 and WORD.fullmatch(last)):
+        named = ANSWER.fullmatch(last)
+        if named is None and not (len(lines) == 1 and WORD.fullmatch(last)):
             return ParseResult()
-        raw = found[1] if found else last
+        raw = named[1] if named else last
         thoughts = "\n".join(lines[:-1]).strip() or None
         return ParseResult(raw if raw in legal_action_strings else None, raw, thoughts=thoughts)
 
 
 def lenient_move(response: str) -> str | None:
-    """The move that a lenient reader would take from an answer: the last one named as such anywhere, with any markup,
-    or the only number of the last line that is not empty; None if there is neither.
+    """The move that a lenient reader would take from an answer, to count what strictness costs; no player is read so.
 
-    It is for counting what strictness costs; no player's move is read by it.
+    It is the last move that the answer names as such anywhere, with any markup; else the only number of the last line
+    that is not empty; None if there is neither.
     """
     named = [match for pattern in LENIENT for match in pattern.finditer(response)]
     if named:
@@ -241,8 +241,9 @@ def lenient_move(response: str) -> str | None:
 
 
 def board_text(position: Position, labels: Sequence[str] | None = None) -> str:
-    """The board as lines of text, from the stones alone: X and O, and the labels of the moves in empty cells, or of the
-    columns below the board; by default their numbers.
+    """The board as lines, from the stones alone: X, O, and labels of the moves, by default their numbers.
+
+    The labels are in the empty cells, or below the columns if stones fall.
     """
     return render_text(Position(position.game, position.own, position.opp), labels=labels).rpartition("\n")[0]
 
@@ -256,23 +257,23 @@ def moves_written(harness: GameHarness, position: Position) -> list[str]:
 
 
 def rules_text(game: Game, first_number: int = 1) -> str:
-    """The rules of a game in some lines; of a game outside the family only how it is played."""
-    known = game_name(game)
-    name = NAMES.get(known or "", known or type(game).__name__)
+    """The rules of a game in some lines; if it is not of the family, without the goal of the game."""
+    registered = game_name(game)
+    name = NAMES.get(registered or "", registered or type(game).__name__)
     move = (
         "a column, from the left: the stone falls to the lowest empty cell"
         if game.stones_fall
         else "an empty cell, row by row from the top left"
     )
-    said = [
+    lines = [
         f"The game is {name} on a board of {game.rows} rows and {game.cols} columns. Two players, X and O, take turns; "
         f"X moves first.",
         f"A move is the number of {move}{'' if first_number else ', counted from 0'}.",
     ]
     if isinstance(game, KInARow):
         count = {3: "Three", 4: "Four", 5: "Five"}.get(game.connect, str(game.connect))
-        said.append(f"{count} in a row, column or diagonal win. A full board without that is a draw.")
-    return "\n".join(said)
+        lines.append(f"{count} in a row, column or diagonal win. A full board without that is a draw.")
+    return "\n".join(lines)
 
 
 def as_position(observation: Any) -> Position:
@@ -289,20 +290,20 @@ def as_position(observation: Any) -> Position:
 
 
 def _read_serialized(text: str) -> Position:
-    """The position that OpenSpiel's `serialize_game_and_state` has written: the game, then an action a line."""
-    _, _, rest = text.partition("[Game]")
-    name, _, state = rest.partition("[State]")
-    found = re.fullmatch(r"(\w+)(?:\((.*)\))?", name.strip())
+    """The position that OpenSpiel's `serialize_game_and_state` has written: the game, then a line for each action."""
+    header, _, state = text.partition("[Game]")[2].partition("[State]")
+    game = re.fullmatch(r"(\w+)(?:\((.*)\))?", header.strip())
     actions = [parse_whole(line.strip()) for line in state.split()]
-    if found is None or None in actions:
+    if game is None or None in actions:
         raise ValueError(f"this is not what OpenSpiel's serialize_game_and_state writes: {shown(text)}")
-    return Position.from_moves(_openspiel_game(found[1], found[2] or ""), [one for one in actions if one is not None])
+    moves = [action for action in actions if action is not None]
+    return Position.from_moves(_openspiel_game(game[1], game[2] or ""), moves)
 
 
 def _openspiel_game(name: str, parameters: str) -> Game:
     """The game of OpenSpiel's tic_tac_toe, or of its connect_four with "rows=6,columns=7,x_in_row=4"."""
-    given = dict(part.split("=", 1) for part in parameters.split(",") if "=" in part)
-    sizes = {key: parse_whole(value) for key, value in given.items() if key in ("rows", "columns", "x_in_row")}
+    values = dict(part.split("=", 1) for part in parameters.split(",") if "=" in part)
+    sizes = {key: parse_whole(value) for key, value in values.items() if key in ("rows", "columns", "x_in_row")}
     if name == "tic_tac_toe" and not sizes:
         return get_game("TicTacToe-v0")
     if name != "connect_four" or None in sizes.values():

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tictac_apps.language_models.harness import lenient_move
-from tictac_apps.language_models.text_policy import AnswerCounts, Entry, TextPolicy
+from tictac_apps.language_models.text_policy import TextPolicy
+from tictac_apps.language_models.transcript import AnswerCounts, Entry
 from tictac_env.arena.suites import PHASES, phases
 from tictac_env.games import Game
 from tictac_env.policies.policy import Policy

@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 from gymnasium.error import DependencyNotInstalled
@@ -28,8 +28,23 @@ __all__ = ["prompt_rows", "save_rows"]
 PARQUET = ".parquet"
 SUFFIXES = (".jsonl", PARQUET)
 ATTEMPTS = 10_000
-"""Random games in a row that may end in positions that are known before a game is said to have no others."""
-Row = dict[str, Any]
+"""The number of random games in a row without a new position after which a game is taken to have no others."""
+
+
+class Row(TypedDict("Row", {"class": str})):
+    """A position as a prompt, with the exact value of every move."""
+
+    game: str
+    split: str
+    """Either "train" or "test"."""
+    ply: int
+    seat: int
+    moves: str
+    prompt: str
+    legal: list[str]
+    values: list[int]
+    scores: list[int]
+    best: list[str]
 
 
 def prompt_rows(
@@ -43,10 +58,10 @@ def prompt_rows(
 ) -> list[Row]:
     """Different unfinished positions as prompts, each with the exact value of every move.
 
-    Positions of a game that can be tabulated are drawn from all that it can reach, those of larger games from random
-    games, each after a number of moves drawn from those of its game. Positions that are images of each other under the
-    symmetries of the board are of one class, and a class is either in "train" or in "test": this depends on the class
-    and `seed` alone, so that the split of a larger data set contains that of a smaller one.
+    If the game can be tabulated, the positions are drawn from all that are reachable; otherwise from random games, one
+    position of each. Positions that are images of each other under the symmetries of the board are of one class, and a
+    class is either in "train" or in "test". This depends on the class and `seed` alone, so the split of a larger data
+    set contains that of a smaller one.
 
     Args:
         game: a game's name or rule book.
@@ -56,14 +71,14 @@ def prompt_rows(
         harness: makes the prompts; by default a `BoardHarness` without the list of legal moves. Prompts list the moves
             so far if its board is "moves".
         cache: a file that keeps the scores of a large game as they are found; the same call continues from it.
-        progress: whether to show progress bars.
+        progress: if true, shows progress bars.
 
     Returns:
         A dict for each row: "game"; "split", "train" or "test"; "class", the name of the class, a string; "ply", the
-        number of stones; "seat", 0 or 1, who is to move; "moves", the move string that leads there; "prompt"; "legal",
-        the legal moves as an answer is to name them; "values", 1, 0 or -1 for each of them, the result of perfect play
-        for who moves; "scores", the exact score of each (`tictac_env.Solution`); "best", the legal moves of the best
-        score.
+        number of stones; "seat", the side to move, 0 or 1; "moves", the move string that leads there; "prompt";
+        "legal", the legal moves as answers must name them; "values", 1, 0 or -1 for each of them, the result of perfect
+        play for the side to move; "scores", the exact score of each (`tictac_env.Solution`); "best", the legal moves of
+        the best score.
 
     Raises:
         ValueError: an argument is out of its range, the game has fewer positions, or the cache is damaged.
@@ -81,20 +96,20 @@ def prompt_rows(
     flag("progress", progress)
     rng = Random(seed)
     try:
-        known = all_positions(rules)
+        suite = all_positions(rules)
     except TooManyPositions:
         if count is None:
             raise ValueError(f"{game_name(rules) or rules} has too many positions for all of them: give rows") from None
-        positions = _met(rules, count, rng)
+        positions = _random_positions(rules, count, rng)
         scores = label(positions, cache, progress=progress)
     else:
-        if count is not None and count > len(known):
-            raise ValueError(f"rows must be at most {len(known):,}, the unfinished positions of {known.name}") from None
-        chosen = rng.sample(range(len(known)), count or len(known))
-        positions = [Position.from_moves(rules, known.positions[row].to_moves()) for row in chosen]
-        scores = known.scores[chosen]
+        if count is not None and count > len(suite):
+            raise ValueError(f"rows must be at most {len(suite):,}, the unfinished positions of {suite.name}") from None
+        sample = rng.sample(range(len(suite)), count or len(suite))
+        positions = [Position.from_moves(rules, suite.positions[row].to_moves()) for row in sample]
+        scores = suite.scores[sample]
     return [
-        _row(position, found, asker, seed, test) for position, found in zip(positions, scores.tolist(), strict=True)
+        _row(position, values, asker, seed, test) for position, values in zip(positions, scores.tolist(), strict=True)
     ]
 
 
@@ -125,7 +140,7 @@ def save_rows(path: str | os.PathLike[str], rows: Sequence[Row]) -> None:
 
 
 def check_format(path: str | os.PathLike[str]) -> bool:
-    """Checks that rows can be written to a file of that name; True if it is Parquet.
+    """Checks that rows can be written to a file of this name; True if it is Parquet.
 
     Raises:
         ValueError, DependencyNotInstalled: as `save_rows` does.
@@ -138,19 +153,18 @@ def check_format(path: str | os.PathLike[str]) -> bool:
     return suffix == PARQUET
 
 
-def _met(game: Game, count: int, rng: Random) -> list[Position]:
+def _random_positions(game: Game, count: int, rng: Random) -> list[Position]:
     """Different unfinished positions of random games, one of each game."""
-    found: dict[tuple[int, int], Position] = {}
+    positions: dict[tuple[int, int], Position] = {}
     misses = 0
-    while len(found) < count:
-        line = list(_random_game(game, rng))
-        position = rng.choice(line)
-        new = (position.own, position.opp) not in found
-        found.setdefault((position.own, position.opp), position)
-        misses = 0 if new else misses + 1
+    while len(positions) < count:
+        position = rng.choice(list(_random_game(game, rng)))
+        is_new = (position.own, position.opp) not in positions
+        positions.setdefault((position.own, position.opp), position)
+        misses = 0 if is_new else misses + 1
         if misses == ATTEMPTS:
-            raise ValueError(f"only {len(found):,} positions of {game_name(game) or game} are found, not {count:,}")
-    return list(found.values())
+            raise ValueError(f"only {len(positions):,} positions of {game_name(game) or game} are found, not {count:,}")
+    return list(positions.values())
 
 
 def _random_game(game: Game, rng: Random) -> Iterator[Position]:
@@ -164,8 +178,8 @@ def _random_game(game: Game, rng: Random) -> Iterator[Position]:
 def _row(position: Position, scores: Sequence[int], harness: BoardHarness, seed: int, test: float) -> Row:
     game = position.game
     own, opp, _ = canonical(game, position.own, position.opp)
-    written = harness.get_legal_moves(position)
-    legal = {text: scores[action] for action, text in written.items() if scores[action] != NO_SCORE}
+    moves = harness.get_legal_moves(position)
+    legal = {text: scores[action] for action, text in moves.items() if scores[action] != NO_SCORE}
     history = moves_written(harness, position) if harness.board == "moves" else []
     return {
         "game": game_name(game) or repr(game),

@@ -82,11 +82,11 @@ def test_the_command_judges_it(
     [
         (503, b"too busy", "answered 503 .*: too busy"),
         (302, b"", "answered 302"),
-        (200, b"<html>", "no chat completion, but '<html>'"),
-        (200, {"choices": []}, "no chat completion"),
+        (200, b"<html>", "not answer with a chat completion, but with '<html>'"),
+        (200, {"choices": []}, "not answer with a chat completion"),
         (200, {"error": "no such model"}, "no such model"),
-        (200, {"choices": [None]}, "no chat completion"),
-        (200, {"choices": [{"message": {}}]}, "no chat completion"),
+        (200, {"choices": [None]}, "not answer with a chat completion"),
+        (200, {"choices": [{"message": {}}]}, "not answer with a chat completion"),
         (200, b" " * ((1 << 20) + 1), "more than 1,048,576 bytes"),
     ],
 )

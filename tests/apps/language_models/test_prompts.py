@@ -78,10 +78,10 @@ def test_positions_are_drawn_until_there_are_no_others(monkeypatch: pytest.Monke
     """Of two columns of two cells, where two in a row win: one without stones, two with one, and four with two."""
     monkeypatch.setattr(prompts, "ATTEMPTS", 300)
     game = get_game("KInARow-v0:2x2-2")
-    positions = prompts._met(game, 7, Random(0))
+    positions = prompts._random_positions(game, 7, Random(0))
     assert len({(one.own, one.opp) for one in positions}) == 7 and {one.ply for one in positions} == {0, 1, 2}
     with pytest.raises(ValueError, match="only 7 positions of KInARow-v0:2x2-2 are found, not 1,800"):
-        prompts._met(game, 1800, Random(0))
+        prompts._random_positions(game, 1800, Random(0))
 
 
 def test_seeds_and_shares_have_a_range() -> None:

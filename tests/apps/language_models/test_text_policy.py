@@ -150,7 +150,7 @@ def test_wrong_arguments_are_named() -> None:
         with pytest.raises(ValueError, match="must answer with a str, not"):
             TextPolicy(lambda prompt, wrong=wrong: wrong).act(Position.start(TTT), 0)  # type: ignore[misc]
     for given, told in (
-        ({"complete": "hello"}, "from a text to a text"),
+        ({"complete": "hello"}, "from a string to a string"),
         ({"complete": first_legal, "retries": -1}, "retries must be"),
         ({"complete": first_legal, "on_failure": "resign"}, "on_failure must be"),
     ):
