@@ -1,1 +1,1 @@
-"""Players, games and data of other libraries and programs, as ours, and ours as theirs."""
+"""Bridges to other libraries and programs: their players as ours, and our players, games and data as theirs."""

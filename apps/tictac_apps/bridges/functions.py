@@ -1,4 +1,4 @@
-"""Functions written for other libraries as policies: agents of Kaggle and of PettingZoo."""
+"""Functions written for other libraries, agents of Kaggle and of PettingZoo, as policies."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from tictac_env.games import Game, KInARow, game_name, shown
 from tictac_env.policies.adapters import observer_of, signature_of
@@ -19,14 +20,14 @@ from tictac_env.position import Position
 
 
 class SeededFunction(Policy):
-    """A third-party function as a policy: its draws from `random` and `numpy.random` depend on the seed alone.
+    """A third-party function as a policy. Its draws from `random` and `numpy.random` depend on the seed alone.
 
     Args:
-        function: gets as many arguments, at most two, as it has positional parameters.
-        agent: the function or its owner, which has the name.
+        function: the function; it gets an argument for each positional parameter, at most two.
+        agent: the function or the object that it is a method of, whose name the policy takes.
     """
 
-    def __init__(self, function: Callable[..., Any], agent: Any) -> None:
+    def __init__(self, function: Callable[..., Any], agent: object) -> None:
         self._function = function
         self.name = getattr(agent, "__name__", type(agent).__name__)
         signature = signature_of(function)
@@ -36,7 +37,7 @@ class SeededFunction(Policy):
         self._count = 2 if Parameter.VAR_POSITIONAL in kinds else sum(kind in positional for kind in kinds)
 
     @abstractmethod
-    def arguments(self, position: Position) -> tuple[Any, Any]:
+    def arguments(self, position: Position) -> tuple[object, object]:
         """The arguments of the function in a position."""
 
     def act(self, position: Position, seed: int) -> int:
@@ -56,7 +57,7 @@ class SeededFunction(Policy):
 # the environments "connectx" and "tictactoe" of kaggle-environments, which need not be installed.
 
 KAGGLE_LIMITS = {"actTimeout": 2, "timeout": 2, "agentTimeout": 60, "episodeSteps": 1000}
-"""The limits in the competition's configuration; they are not enforced here."""
+"""The limits in the competition's configuration. They are not enforced here."""
 
 
 class Struct(dict[str, Any]):
@@ -97,8 +98,8 @@ class KaggleAgent(SeededFunction):
             raise ValueError(f"a Kaggle agent plays k in a row, not {game_name(game) or repr(game)}")
         super().__init__(agent, agent)
 
-    def arguments(self, position: Position) -> tuple[Any, Any]:
-        game: Any = position.game
+    def arguments(self, position: Position) -> tuple[Struct, Struct]:
+        game: Any = position.game  # of the k-in-a-row family, by the constructor
         observation = Struct(
             board=position.to_array().ravel().tolist(),
             mark=position.seat + 1,
@@ -109,8 +110,8 @@ class KaggleAgent(SeededFunction):
         return observation, configuration
 
 
-def last_callable(path: Path) -> Any:
-    """The last callable in a Python file, by which Kaggle finds the agent in a submission.
+def last_callable(path: Path) -> Callable[..., Any]:
+    """The last callable in a Python file: the agent of a submission by Kaggle's rule.
 
     Names are in the order in which they were first bound; imported names count.
 
@@ -121,7 +122,8 @@ def last_callable(path: Path) -> Any:
     callables = [value for value in vars(run_file(path)).values() if callable(value)]
     if not callables:
         raise ValueError(f"{path} has nothing that can be called, so it is not a submission")
-    return callables[-1]
+    agent: Callable[..., Any] = callables[-1]
+    return agent
 
 
 def kaggle_agent(text: str, game: Game, reading: Reading) -> Policy:
@@ -132,7 +134,7 @@ def kaggle_agent(text: str, game: Game, reading: Reading) -> Policy:
 
 
 def kaggle_submission(path: Path, game: Game, reading: Reading) -> tuple[Policy, None]:
-    """The agent of a Kaggle submission given as a file, without "kaggle:".
+    """The agent of a Kaggle submission that is named by its file, without "kaggle:".
 
     Raises:
         FileNotFoundError: there is no such file.
@@ -159,16 +161,16 @@ class PettingZooAgent(SeededFunction):
             `connect_four_v3`); if it has a second parameter, also "player_0" or "player_1"; and returns the action.
 
     Raises:
-        ValueError: `agent` is anything else.
+        ValueError: `agent` is neither.
     """
 
-    def __init__(self, agent: Any) -> None:
+    def __init__(self, agent: object) -> None:
         function: Callable[..., Any] | None = getattr(agent, "act", agent if callable(agent) else None)
         if isinstance(agent, type) or not callable(function):
             raise ValueError(f"{shown(agent)} is not a PettingZoo agent: give a function, or an object with `act`")
         super().__init__(function, agent)
 
-    def arguments(self, position: Position) -> tuple[Any, Any]:
+    def arguments(self, position: Position) -> tuple[dict[str, npt.NDArray[np.int8]], str]:
         game = position.game
         observer = observer_of(game, "planes")
         planes = observer.observe(position.own, position.opp, position.seat)

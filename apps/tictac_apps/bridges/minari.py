@@ -1,4 +1,4 @@
-"""Played games as Minari datasets: for learning from data alone, with the exact score of every move beside it."""
+"""Played games as Minari datasets, for offline learning, with the exact score of every move."""
 
 from __future__ import annotations
 
@@ -38,24 +38,25 @@ if TYPE_CHECKING:
     from minari.data_collector import EpisodeBuffer
 
 ABOUT = ("author", "author_email", "code_permalink", "data_format", "description")
-"""Metadata that a caller may add; Minari says what each means."""
+"""Metadata that a caller may add; Minari's documentation explains each."""
 SMALL = 20
-"""Boards of up to this number of cells are followed exactly to the end."""
+"""On boards of up to this number of cells, all games are followed to their end."""
 FOLLOWED, SAMPLED = 300, 1_000
-"""On a larger board: positions followed for a reference score, and games drawn of what is left."""
+"""On a larger board: the positions followed for a reference score, and the games drawn from where they end."""
 INFOS = ("action_mask", "seat", "opponent_action")
-"""The environment's infos that are kept: those of every step."""
+"""The environment's infos that every step has; the dataset keeps these."""
 Interval = tuple[float, float]
+Scores = npt.NDArray[np.int16]
 
 
 @dataclass(frozen=True)
 class ReferenceScores:
-    """The mean returns between which Minari normalises: uniformly random play's and perfect play's.
+    """The mean returns of uniformly random and of perfect play, between which Minari normalises.
 
     Attributes:
         random: the mean return of `random`.
-        perfect: that of `perfect`.
-        intervals: of the two: 95 % intervals, or the mean at both ends if all games were followed to their end.
+        perfect: the mean return of `perfect`.
+        intervals: a 95 % interval of each, or the mean at both ends if all games were followed to their end.
     """
 
     random: float
@@ -76,36 +77,36 @@ def to_minari(
     progress: bool = True,
     **about: Any,
 ) -> MinariDataset:
-    """Plays games in an environment, and keeps them as a Minari dataset.
+    """Plays games in an environment, and saves them as a Minari dataset.
 
     Each episode has its seed (game i is seeded `seed + i`) and its reset options, so that its actions, played again in
-    `dataset.recover_environment()`, give the same episode. Besides what Minari asks for there are the infos, each of
-    T + 1 rows for an episode of T steps: `action_mask` int8 (T + 1, num_actions), `seat` and `opponent_action` int64
+    `dataset.recover_environment()`, give the same episode. Besides Minari's own data there are infos, each with T + 1
+    rows for an episode of T steps: `action_mask` int8 (T + 1, num_actions), `seat` and `opponent_action` int64
     (T + 1,), and `action_scores` int16 (T + 1, num_actions): the exact score of every action by the solver
     (`tictac_env.solve`), -16384 if it is illegal, and in the last row, as the game is over there.
 
-    Minari keeps datasets in the folder that MINARI_DATASETS_PATH names. All is played and solved before anything is
-    written; a dataset that cannot be written completely is removed.
+    Minari keeps datasets in the folder that MINARI_DATASETS_PATH names. All games are played and solved before anything
+    is written; a dataset that cannot be written completely is removed.
 
     Args:
-        dataset_id: Minari's name of it, "(namespace/)name-v0".
+        dataset_id: Minari's name of the dataset, "(namespace/)name-v0".
         env: `gym.make("ConnectFour-v0", opponent="perfect:0.1", ...)`, observation wrappers allowed. Its opponent is a
-            name, so that it can be made again; None for games of the policy with itself, whose steps are those of both
-            sides. With `play_as="alternate"` the seats are swapped after each game.
+            name, so that it can be made again; None for self-play of the policy, with the steps of both sides in an
+            episode. With `play_as="alternate"` the seats are swapped after each game.
         policy: the player: whatever `as_policy` accepts ("perfect", "perfect:0.1", an agent, a model, a function).
         games: number of games.
         seed: the same seed gives the same games; at least 0.
-        eval_env: the environment that the reference scores are those of; None for `env`, or if both sides step there
-            for games against `perfect` from both seats. There are none if its games do not begin with the empty board,
-            if steps are rewarded, or if both sides step. See `reference_scores`.
-        scores: whether to add `action_scores`. Connect Four takes some milliseconds a position.
-        cache: a file that keeps the scores as they are found, for the next call (see `arena.suites.label`).
-        progress: whether to show progress bars.
-        about: `description`, `author`, `author_email`, `code_permalink`, `data_format`, for Minari.
+        eval_env: the environment of the reference scores (see `reference_scores`). None for `env`, or, if both sides
+            step there, for games against `perfect` from both seats. The dataset has no reference scores if games of
+            this environment do not begin with the empty board, if steps are rewarded, or if both sides step.
+        scores: True to add `action_scores`. Connect Four takes some milliseconds a position.
+        cache: a file that keeps the scores as they are found, for the next call (see `tictac_apps.labels.label`).
+        progress: if true, shows progress bars.
+        **about: `description`, `author`, `author_email`, `code_permalink`, `data_format`, for Minari.
 
     Raises:
-        ValueError: an argument is not one of these, `dataset_id` is not Minari's form or taken, or `env` cannot be made
-            again from its spec.
+        ValueError: an argument is none of these, `dataset_id` is not of Minari's form or is taken, or `env` cannot be
+            made again from its spec.
         IllegalMove: the policy's choice is illegal; the message names it.
         DependencyNotInstalled: Minari is missing.
 
@@ -116,18 +117,54 @@ def to_minari(
         >>> data[0].infos["action_scores"].shape, data.recover_environment().spec.kwargs["opponent"]  # doctest: +SKIP
         ((6, 9), 'perfect:0.3')
     """
-    try:
-        import h5py  # noqa: F401
-        import minari
-        import PIL  # noqa: F401
-    except ImportError as error:
-        raise DependencyNotInstalled(f'{error.name} is missing: pip install "tictac-env[minari]"') from error
+    # Check everything first: games take time, and nothing is written yet.
+    _require_libraries()
     board = _board(env)
     whole("seed", seed)
+    positive("games", games)
     flag("scores", scores)
     if unknown := set(about) - set(ABOUT):
         raise ValueError(f"{min(unknown)!r} is none of {', '.join(ABOUT)}")
     player = as_policy(policy, board.game, board.arguments.obs_type)
+    path = _new_path(dataset_id)
+    # The scores between which Minari normalises are those of one seat, so self-play takes other games for them.
+    if eval_env is None and board.opponent is None:
+        kwargs = {**(env.spec.kwargs if env.spec else {}), "opponent": "perfect", "play_as": "random"}
+        eval_env = gym.make(env.spec, **kwargs)  # type: ignore[arg-type]  # `_board` has checked that it has a spec
+    references = reference_scores(env if eval_env is None else eval_env)
+    # Play all games, then solve all their positions.
+    states = np.random.SeedSequence((seed, 1)).generate_state(games, np.uint64) & np.uint64(STATES)
+    episodes = [_play(env, player, i, seed, int(states[i])) for i in track(range(games), "playing", progress)]
+    action_scores = _scores_of(episodes, cache, progress) if scores else [None] * games
+    space = env.observation_space
+    buffers = [episode.buffer(space, rows) for episode, rows in zip(episodes, action_scores, strict=True)]
+    # Write the dataset, completely or not at all.
+    opponent = "itself" if board.opponent is None else board.opponent
+    metadata = {
+        "description": f"{games} games of {game_name(board.game)}: {player} against {opponent}",
+        "eval_env": eval_env or env,
+        "algorithm_name": str(player),
+        **about,
+    }
+    try:
+        return _write(dataset_id, buffers, env, references, metadata)
+    except BaseException:
+        shutil.rmtree(path, ignore_errors=True)
+        raise
+
+
+def _require_libraries() -> None:
+    """Raises DependencyNotInstalled if Minari or a library that it needs to write is missing."""
+    try:
+        import h5py  # noqa: F401
+        import minari  # noqa: F401
+        import PIL  # noqa: F401
+    except ImportError as error:
+        raise DependencyNotInstalled(f'{error.name} is missing: pip install "tictac-env[minari]"') from error
+
+
+def _new_path(dataset_id: str) -> Path:
+    """The folder in which Minari will write a dataset; raises a ValueError if the name is wrong or taken."""
     from minari.dataset.minari_dataset import parse_dataset_id
     from minari.storage import get_dataset_path
 
@@ -135,62 +172,59 @@ def to_minari(
     path = Path(get_dataset_path(dataset_id))
     if path.exists():
         raise ValueError(f"there is a dataset {dataset_id!r} already; minari.delete_dataset removes it")
-    if eval_env is None and board.opponent is None:
-        kwargs = {**(env.spec.kwargs if env.spec else {}), "opponent": "perfect", "play_as": "random"}
-        eval_env = gym.make(env.spec, **kwargs)  # type: ignore[arg-type]  # `_board` has seen to its spec
-    references = reference_scores(env if eval_env is None else eval_env)
+    return path
 
-    states = np.random.SeedSequence((seed, 1)).generate_state(positive("games", games), np.uint64) & np.uint64(STATES)
-    played = [_play(env, player, i, seed, int(states[i])) for i in track(range(games), "playing", progress)]
-    solved: Sequence[Any] = [None] * games
-    if scores:
-        met = label([position for episode in played for position in episode.positions], cache, progress=progress)
-        solved = np.split(met, np.cumsum([len(episode.steps) for episode in played])[:-1])
-    buffers = [episode.buffer(env.observation_space, rows) for episode, rows in zip(played, solved, strict=True)]
 
-    opponent = "itself" if board.opponent is None else board.opponent
-    about = {"description": f"{games} games of {game_name(board.game)}: {player} against {opponent}", **about}
-    try:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", ".* is set to None", UserWarning)  # what the caller chose not to say
-            dataset = minari.create_dataset_from_buffers(
-                dataset_id,
-                buffers,
-                env=env,
-                eval_env=eval_env or env,
-                algorithm_name=str(player),
-                ref_min_score=references and references.random,
-                ref_max_score=references and references.perfect,
-                requirements=["tictac-env"],
-                jpeg_encoding=False,
-                **about,
-            )
-            if references:
-                dataset.storage.update_metadata({"ref_score_intervals": references.intervals})
-    except BaseException:
-        shutil.rmtree(path, ignore_errors=True)
-        raise
+def _scores_of(episodes: Sequence[_Episode], cache: str | os.PathLike[str] | None, progress: bool) -> list[Scores]:
+    """The exact scores in the positions of each episode: int16 (T, num_actions). All are solved in one run."""
+    scores = label([position for episode in episodes for position in episode.positions], cache, progress=progress)
+    return np.split(scores, np.cumsum([len(episode.steps) for episode in episodes])[:-1])
+
+
+def _write(
+    dataset_id: str,
+    buffers: list[EpisodeBuffer],
+    env: gym.Env[Any, Any],
+    references: ReferenceScores | None,
+    metadata: dict[str, Any],
+) -> MinariDataset:
+    import minari
+
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".* is set to None", UserWarning)  # metadata that the caller left out
+        dataset = minari.create_dataset_from_buffers(
+            dataset_id,
+            buffers,
+            env=env,
+            ref_min_score=references and references.random,
+            ref_max_score=references and references.perfect,
+            requirements=["tictac-env"],
+            jpeg_encoding=False,
+            **metadata,
+        )
+        if references:
+            dataset.storage.update_metadata({"ref_score_intervals": references.intervals})
     return dataset
 
 
 def reference_scores(env: gym.Env[Any, Any]) -> ReferenceScores | None:
     """The exact mean returns of random and of perfect play in an environment against a named opponent.
 
-    All games are followed together, each position with its chance (see `tictac_env.arena.results`). On boards of
-    more than 20 cells the first 300 positions are followed so, and of the games that are not decided by then 1,000 are
-    drawn; the intervals say how much that leaves open: against `perfect` on Connect Four less than 0.001.
+    All games are followed together, each position with its probability (see `tictac_env.arena.results`). On boards of
+    more than 20 cells only 300 positions are followed so, and 1,000 games are drawn from those that are not decided by
+    then. The intervals show the uncertainty of that: against `perfect` on Connect Four less than 0.001.
 
     Returns:
-        None if there are none: both sides step, the games do not begin with the empty board, or steps are rewarded.
+        The returns; None if both sides step, games do not begin with the empty board, or steps are rewarded.
 
     Raises:
-        ValueError: `env` is none of this package's, or cannot be made again from its spec.
+        ValueError: `env` is not one of this package, or cannot be made again from its spec.
 
     Example:
         >>> import gymnasium as gym
         >>> import tictac_env
-        >>> found = reference_scores(gym.make("TicTacToe-v0", opponent="random"))
-        >>> round(found.random, 4), round(found.perfect, 4)
+        >>> scores = reference_scores(gym.make("TicTacToe-v0", opponent="random"))
+        >>> round(scores.random, 4), round(scores.perfect, 4)
         (0.2968, 0.9678)
     """
     board = _board(env)
@@ -214,7 +248,7 @@ def reference_scores(env: gym.Env[Any, Any]) -> ReferenceScores | None:
 
 
 def _interval(result: SeatResult, pay: tuple[float, ...]) -> Interval:
-    """The interval of the mean return, from those of the shares won and lost."""
+    """The interval of the mean return, by the intervals of the shares of games won and lost."""
     win, draw, loss = pay
     wins, _, losses = result.intervals
     corners = [draw + (win - draw) * won + (loss - draw) * lost for won in wins for lost in losses]
@@ -222,9 +256,9 @@ def _interval(result: SeatResult, pay: tuple[float, ...]) -> Interval:
 
 
 class _Episode(NamedTuple):
-    """A game of T steps: T + 1 observations and infos, T positions in which the policy was asked.
+    """A game of T steps: T + 1 observations and infos, and the T positions in which the policy chose.
 
-    A step is the action, the reward, whether it ended the game, and whether the game was cut short.
+    A step is an action, its reward, and the flags `terminated` and `truncated`.
     """
 
     seed: int
@@ -234,18 +268,19 @@ class _Episode(NamedTuple):
     steps: list[tuple[int, float, bool, bool]]
     positions: list[Position]
 
-    def buffer(self, space: gym.Space[Any], scores: npt.NDArray[np.int16] | None) -> EpisodeBuffer:
+    def buffer(self, space: gym.Space[Any], scores: Scores | None) -> EpisodeBuffer:
+        """The episode as Minari takes it, with the scores of its positions if there are any."""
         from minari.data_collector import EpisodeBuffer
 
         infos = {key: np.array([info[key] for info in self.infos]) for key in INFOS}
         if scores is not None:
             infos["action_scores"] = np.vstack([scores, np.full_like(scores[:1], NO_SCORE)])
         actions, rewards, terminations, truncations = map(np.array, zip(*self.steps, strict=True))
-        room: Any = create_empty_array(space, len(self.observations))
+        observations: Any = create_empty_array(space, len(self.observations))
         return EpisodeBuffer(
             seed=self.seed,
             options=self.options,
-            observations=concatenate(space, self.observations, room),
+            observations=concatenate(space, self.observations, observations),
             actions=actions,
             rewards=rewards,
             terminations=terminations,
@@ -255,9 +290,9 @@ class _Episode(NamedTuple):
 
 
 def _play(env: gym.Env[Any, Any], player: Policy, number: int, seed: int, state: int) -> _Episode:
-    """Plays a game of the environment, seeded `seed + number`; the player's own draws are from `state`."""
+    """Plays a game of the environment, seeded `seed + number`; `state` is the RNG state of the player."""
     board = _board(env)
-    # A seeded reset begins with the first seat again.
+    # A seeded reset always begins with the first seat, so alternate seats are swapped here.
     options = {"play_as": PLAY_AS[number % 2]} if board.arguments.play_as == "alternate" else None
     observation, info = env.reset(seed=seed + number, options=options)
     game = _Episode(seed + number, options, [observation], [info], [], [])
@@ -276,11 +311,12 @@ def _play(env: gym.Env[Any, Any], player: Policy, number: int, seed: int, state:
     return game
 
 
-def _board(env: Any) -> BoardEnv:
+def _board(env: gym.Env[Any, Any]) -> BoardEnv:
     """The board within an environment that can be made again from its spec.
 
     Raises:
-        ValueError: there is none, or the spec holds what is no text, such as an opponent that is not named.
+        ValueError: it is not such an environment, or the spec has a value that JSON cannot hold, such as an opponent
+            that is not a name.
     """
     board = getattr(env, "unwrapped", None)
     if not isinstance(board, BoardEnv) or env.spec is None:
@@ -291,6 +327,6 @@ def _board(env: Any) -> BoardEnv:
         except TypeError:
             raise ValueError(
                 f"{key}={shown(value)} cannot be written into a dataset, from which the environment is made again; "
-                'name it, as opponent="perfect:0.1"'
+                'name it, as in opponent="perfect:0.1"'
             ) from None
     return board

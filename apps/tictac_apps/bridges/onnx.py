@@ -24,7 +24,7 @@ class NetworkInput:
 
     Attributes:
         obs_type: the observation type.
-        last: whether the planes are the last axis, as in PettingZoo.
+        last: True if the planes are the last axis, as in PettingZoo.
         shape: the shape of the input for one position.
     """
 
@@ -42,7 +42,7 @@ class NetworkInput:
 
 
 def network_input(game: Game, shape: tuple[int, ...], observation: str | None = None) -> NetworkInput:
-    """The conversion of an observation of the game to an input of this shape, for one position.
+    """The conversion of observations of a game to a network's input, by the shape of the input for one position.
 
     The input may be the observation unchanged, flattened, with a leading axis (1, rows, cols), or with its planes last,
     (rows, cols, 2). A flat input may have the planes in either order; "planes-last" puts them last.
@@ -55,11 +55,11 @@ def network_input(game: Game, shape: tuple[int, ...], observation: str | None = 
     Raises:
         ValueError: no observation fits; the message has the allowed shapes.
     """
-    wanted = "planes" if observation == PLANES_LAST else observation
+    obs_type = "planes" if observation == PLANES_LAST else observation
     allowed = []
     for name, kind in OBSERVATION_TYPES.items():
         plain = kind.shape(game)
-        if not plain or wanted not in (None, name):
+        if not plain or obs_type not in (None, name):
             continue
         last, flat = planes_last(plain), (math.prod(plain),)
         shapes = [form for form in (plain, flat, (1, *plain), last) if form is not None]
@@ -74,7 +74,7 @@ FLOATS = {"tensor(float)": np.float32, "tensor(double)": np.float64, "tensor(flo
 NUMBERS = FLOATS | {"tensor(bool)": np.bool_, "tensor(int8)": np.int8, "tensor(uint8)": np.uint8}
 NUMBERS |= {"tensor(int32)": np.int32, "tensor(int64)": np.int64}
 AT_ONCE = 64
-"""The number of positions in one call of a network; the time limit is for one call."""
+"""The number of positions in one call of a network; the time limit is of one call."""
 
 
 class OnnxNetwork(BatchedPolicy):
@@ -89,10 +89,10 @@ class OnnxNetwork(BatchedPolicy):
         path: the file.
         game: the game to play.
         observation: the observation type, if the shape is ambiguous (see `Reading`).
-        time_limit: the most seconds for up to 64 positions, as networks may contain loops.
+        time_limit: seconds for a call with up to 64 positions, as networks may contain loops.
 
     Raises:
-        ValueError: the file is not ONNX, or has other inputs or outputs; the message names the file and them.
+        ValueError: the file is not ONNX, or has other inputs or outputs; the message names the file and these.
         TimeoutError: at a move, if the network takes longer.
         DependencyNotInstalled: ONNX Runtime is not installed.
     """
@@ -141,8 +141,8 @@ class OnnxNetwork(BatchedPolicy):
         outputs = np.concatenate([self._run(part) for part in parts])
         if self.gives == "actions":
             return outputs.reshape(len(masks)).astype(np.int64)
-        chosen: npt.NDArray[np.int64] = np.where(masks != 0, outputs, -np.inf).argmax(axis=1)
-        return chosen
+        best: npt.NDArray[np.int64] = np.where(masks != 0, outputs, -np.inf).argmax(axis=1)
+        return best
 
     def _run(self, inputs: dict[str, npt.NDArray[Any]]) -> npt.NDArray[Any]:
         options = self._run_options()
@@ -160,6 +160,6 @@ class OnnxNetwork(BatchedPolicy):
 
 
 def onnx_network(path: Path, game: Game, reading: Reading) -> tuple[OnnxNetwork, dict[str, Any]]:
-    """The network in a file, and its settings; it raises as `OnnxNetwork` does."""
+    """The network in a file, and its settings; raises as `OnnxNetwork` does."""
     network = OnnxNetwork(path, game, reading.observation, reading.time_limit)
     return network, {"format": "ONNX", "input": network.input, "gives": network.gives}

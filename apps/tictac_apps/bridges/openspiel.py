@@ -1,4 +1,4 @@
-"""OpenSpiel: our games as games of its own, policies as bots, bots as policies.
+"""OpenSpiel: our games as its games, our policies as its bots, and its bots as our policies.
 
 Importing this module registers every known game with OpenSpiel, under its own name:
 
@@ -40,42 +40,46 @@ SEEDS = 2**63
 MARKS = ".xo"
 TIC_TAC_TOE = ("tic_tac_toe", "python_tic_tac_toe")
 CONNECT_FOUR = "connect_four"
+Parameters = dict[str, Any]
+"""OpenSpiel's parameters of a game or an observer."""
 
 
-class SpielGame(pyspiel.Game):  # type: ignore[misc]  # OpenSpiel says nothing about its types
-    """A game of ours as OpenSpiel plays it; `pyspiel.load_game` makes it, by the name of the game.
+class SpielGame(pyspiel.Game):  # type: ignore[misc]  # OpenSpiel has no type annotations
+    """A game of ours as OpenSpiel plays it; `pyspiel.load_game` makes it by the name of the game.
 
-    Its actions are ours. A win is worth 1, a loss -1 and a draw 0. The observation tensor is that of the environments'
-    planes, (2, rows, cols): the player's own stones, the other's.
+    Its actions are ours. A win is worth 1, a loss -1 and a draw 0. The observation tensor is the environments' planes,
+    (2, rows, cols): the player's own stones, then the other player's.
 
     Attributes:
-        rules: the game here.
+        rules: the game as ours.
 
     Example:
         >>> load_game("ConnectFour-v0").observation_tensor_shape()
         [2, 6, 7]
     """
 
-    GAME_TYPE: ClassVar[Any]
-    """What OpenSpiel knows of the game before one is made; `register_games` sets it."""
+    GAME_TYPE: ClassVar[pyspiel.GameType]
+    """OpenSpiel's description of the game, which it needs before a game is made; `register_games` sets it."""
 
-    def __init__(self, params: dict[str, Any] | None = None) -> None:
-        given = dict(params or {})
-        self.rules: Game = make_game(self.GAME_TYPE.short_name, **given)
+    def __init__(self, params: Parameters | None = None) -> None:
+        sizes = dict(params or {})
+        self.rules: Game = make_game(self.GAME_TYPE.short_name, **sizes)
         info = pyspiel.GameInfo(self.rules.num_actions, 0, 2, -1.0, 1.0, 0.0, self.rules.cells)
-        super().__init__(self.GAME_TYPE, info, given)
+        super().__init__(self.GAME_TYPE, info, sizes)
 
-    def new_initial_state(self, state: Any = None) -> SpielState:
+    def new_initial_state(self, state: object = None) -> SpielState:
         """The beginning of a game.
 
         Raises:
-            ValueError: `state` is given: a state is made by applying actions (`state_of`).
+            ValueError: `state` is not None: a state is made by applying actions (`state_of`).
         """
         if state is not None:
             raise ValueError(f"a state is made by applying actions (see state_of), not from {state!r}")
         return SpielState(self)
 
-    def make_py_observer(self, iig_obs_type: Any = None, params: dict[str, Any] | None = None) -> Any:
+    def make_py_observer(
+        self, iig_obs_type: pyspiel.IIGObservationType | None = None, params: Parameters | None = None
+    ) -> BoardObserver | IIGObserverForPublicInfoGame:
         """An observer of the board or, with perfect recall, of the actions so far."""
         if iig_obs_type is None or (iig_obs_type.public_info and not iig_obs_type.perfect_recall):
             return BoardObserver(self.rules, params)
@@ -83,9 +87,9 @@ class SpielGame(pyspiel.Game):  # type: ignore[misc]  # OpenSpiel says nothing a
 
 
 class SpielState(pyspiel.State):  # type: ignore[misc]
-    """A state of a `SpielGame`. It keeps its two sets of stones alone, as OpenSpiel copies states deeply.
+    """A state of a `SpielGame`. It keeps only its two sets of stones, as OpenSpiel copies states deeply.
 
-    An illegal action, an action after the end and a player that does not exist raise `pyspiel.SpielError`, as in
+    An illegal action, an action after the end and a player other than 0 and 1 raise `pyspiel.SpielError`, as in
     OpenSpiel's own games.
 
     Example:
@@ -127,7 +131,7 @@ class SpielState(pyspiel.State):  # type: ignore[misc]
         return MARKS[1 + player] + format_moves(self.rules, [action])
 
     def is_terminal(self) -> bool:
-        """Whether the game is over."""
+        """True if the game is over."""
         return self.rules.result(self.own, self.opp) != UNFINISHED
 
     def returns(self) -> list[float]:
@@ -137,13 +141,13 @@ class SpielState(pyspiel.State):  # type: ignore[misc]
         return [0.0 - gain, gain] if self.rules.seat(self.own, self.opp) else [gain, 0.0 - gain]
 
     def __str__(self) -> str:
-        """The board, one line a row from the top: x the first player's stones, o the second's."""
+        """The board, a line for each row from the top: x the first player's stones, o the second's."""
         rows = Position(self.rules, self.own, self.opp).to_array().tolist()
         return "\n".join("".join(MARKS[cell] for cell in row) for row in rows)
 
 
 def check_seat(player: int) -> None:
-    """Checks that an integer is a player's.
+    """Checks the number of a player.
 
     Raises:
         pyspiel.SpielError: it is neither 0 nor 1.
@@ -153,19 +157,19 @@ def check_seat(player: int) -> None:
 
 
 class BoardObserver:
-    """Shows a state to a player: as planes, and as the board in text.
+    """Shows a state to a player, as planes and as text.
 
     Attributes:
         tensor: float32 (2 * rows * cols,), the planes in a row.
-        dict: the same memory by its name: "observation", float32 (2, rows, cols).
+        dict: views of the same memory by name: "observation", float32 (2, rows, cols).
 
     Raises:
-        ValueError: parameters are given; there are none.
+        ValueError: `params` is not empty: observations have no parameters.
     """
 
-    def __init__(self, rules: Game, params: dict[str, Any] | None = None) -> None:
+    def __init__(self, rules: Game, params: Parameters | None = None) -> None:
         if params:
-            raise ValueError(f"there are no parameters of observations, and not {params}")
+            raise ValueError(f"observations have no parameters, so params must be empty, not {params}")
         self._observer = Observer(rules, "planes")
         self.tensor = np.zeros(2 * rules.cells, np.float32)
         self.dict = {"observation": self.tensor.reshape(2, rules.rows, rules.cols)}
@@ -192,22 +196,22 @@ class BoardObserver:
 
 
 def register_games() -> list[str]:
-    """Registers all games that are known by name and that OpenSpiel does not know yet.
+    """Registers with OpenSpiel all games that have a name here and not yet there.
 
-    The sizes of a family are OpenSpiel's parameters: "KInARow-v0(rows=5,cols=6,connect=4,gravity=True)". Call it again
-    after `tictac_env.register_game`; importing `tictac_apps.bridges.openspiel` has called it once.
+    The sizes of a family are OpenSpiel's parameters: "KInARow-v0(rows=5,cols=6,connect=4,gravity=True)". Importing
+    `tictac_apps.bridges.openspiel` calls it; call it again after `tictac_env.register_game`.
 
     Returns:
         The names that are new.
 
     Example:
-        >>> register_games()  # as they were registered when this was imported
+        >>> register_games()  # importing this module has registered them
         []
     """
     new = sorted(set(known_names()) - set(pyspiel.registered_names()))
     kind = pyspiel.GameType
     for name in new:
-        described = kind(
+        game_type = kind(
             short_name=name,
             long_name=name,
             dynamics=kind.Dynamics.SEQUENTIAL,
@@ -223,13 +227,13 @@ def register_games() -> list[str]:
             provides_observation_tensor=True,
             parameter_specification=FAMILIES[name].default.arguments if name in FAMILIES else {},
         )
-        made: Any = type(f"{SpielGame.__name__}_{name}", (SpielGame,), {"GAME_TYPE": described})
-        pyspiel.register_game(described, made)
+        # OpenSpiel calls the class with the parameters alone, so each name has a class with its own GAME_TYPE.
+        pyspiel.register_game(game_type, type(f"{SpielGame.__name__}_{name}", (SpielGame,), {"GAME_TYPE": game_type}))
     return new
 
 
 def load_game(game: str | Game) -> SpielGame:
-    """The game as OpenSpiel's, from a name such as "KInARow-v0:5x6-4", or from a game here.
+    """The game as OpenSpiel's, from a name such as "KInARow-v0:5x6-4", or from a game of ours.
 
     Raises:
         ValueError: there is no such game, or it is not registered.
@@ -239,14 +243,14 @@ def load_game(game: str | Game) -> SpielGame:
         20
     """
     register_games()
-    described = describe_game(get_game(game))
-    sizes = {"id": described} if isinstance(described, str) else dict(described)
-    loaded: SpielGame = pyspiel.load_game(sizes.pop("id"), sizes)
-    return loaded
+    description = describe_game(get_game(game))
+    sizes = {"id": description} if isinstance(description, str) else dict(description)
+    spiel_game: SpielGame = pyspiel.load_game(sizes.pop("id"), sizes)
+    return spiel_game
 
 
-def rules_of(game: Any) -> Game:
-    """The game here of a game of OpenSpiel's: a `SpielGame`, or its own tic-tac-toe or Connect Four (of any size).
+def rules_of(game: pyspiel.Game) -> Game:
+    """Our game for a game of OpenSpiel's: a `SpielGame`, or its own tic-tac-toe or Connect Four (of any size).
 
     Raises:
         ValueError: it is none of these, or too large for us.
@@ -266,11 +270,11 @@ def rules_of(game: Any) -> Game:
     raise ValueError(f"{game} is neither a game of tictac_env nor one of {', '.join((*TIC_TAC_TOE, CONNECT_FOUR))}")
 
 
-def position_of(state: Any) -> Position:
+def position_of(state: pyspiel.State) -> Position:
     """The position of a state, with the moves that led to it.
 
     Raises:
-        ValueError: the state is of a game that we do not play (see `rules_of`).
+        ValueError: the state is of a game that is not one of ours (see `rules_of`).
 
     Example:
         >>> state = pyspiel.load_game("connect_four").new_initial_state()
@@ -283,8 +287,8 @@ def position_of(state: Any) -> Position:
     return Position.from_moves(rules_of(state.get_game()), state.history())
 
 
-def state_of(position: Position, game: Any) -> Any:
-    """The state of a game of OpenSpiel's for a position: its own moves are applied, or some that lead there.
+def state_of(position: Position, game: pyspiel.Game) -> pyspiel.State:
+    """The state of a game of OpenSpiel's for a position, by the position's own moves, or by some that lead there.
 
     Args:
         position: the position.
@@ -299,8 +303,8 @@ def state_of(position: Position, game: Any) -> Any:
     """
     rules = rules_of(game)
     if position.game != rules:
-        known, wanted = (game_name(one) or repr(one) for one in (position.game, rules))
-        raise ValueError(f"a position of {known} is no state of {game}, which is {wanted}: {position!r}")
+        names = [game_name(game) or repr(game) for game in (position.game, rules)]
+        raise ValueError(f"a position of {names[0]} is not a state of {game}, which is {names[1]}: {position!r}")
     state = game.new_initial_state()
     for action in parse_moves(rules, position.to_moves()):
         state.apply_action(action)
@@ -310,15 +314,15 @@ def state_of(position: Position, game: Any) -> Any:
 class PolicyBot(pyspiel.Bot):  # type: ignore[misc]
     """Any player of this package as a `pyspiel.Bot` for either side.
 
-    It looks at the state alone, so one bot may play both sides.
+    A move depends on the state alone, so one bot may play both sides.
 
     Args:
         player: whatever `as_policy` accepts.
-        game: the game of OpenSpiel's that it is to play: one of ours, or its own tic-tac-toe or Connect Four.
-        seed: of its randomness, an integer of at least 0; None for fresh entropy.
+        game: the game of OpenSpiel's to play: one of ours, or its own tic-tac-toe or Connect Four.
+        seed: the seed of its draws, an integer of at least 0; None for fresh entropy.
 
     Raises:
-        ValueError: we do not play the game, or there is no such policy.
+        ValueError: the game is not one of ours (see `rules_of`), or there is no such policy.
 
     Example:
         >>> game = pyspiel.load_game("connect_four")
@@ -327,14 +331,14 @@ class PolicyBot(pyspiel.Bot):  # type: ignore[misc]
         [1.0, -1.0]
     """
 
-    def __init__(self, player: Any, game: Any, seed: int | None = None) -> None:
+    def __init__(self, player: Any, game: pyspiel.Game, seed: int | None = None) -> None:
         super().__init__()
         self.rules = rules_of(game)
         self.policy = as_policy(player, self.rules)
         self._random = np.random.default_rng(seed)
         self._draws = gives_probabilities(self.policy, self.rules)
 
-    def step(self, state: Any) -> int:
+    def step(self, state: pyspiel.State) -> int:
         """The action in a state.
 
         Raises:
@@ -343,14 +347,14 @@ class PolicyBot(pyspiel.Bot):  # type: ignore[misc]
         position = position_of(state)
         return position.check(action_of(self.policy, position, int(self._random.integers(SEEDS))))
 
-    def restart_at(self, state: Any) -> None:
-        """Does nothing: it has no memory."""
+    def restart_at(self, state: pyspiel.State) -> None:
+        """Does nothing: the bot has no memory."""
 
     def provides_policy(self) -> bool:
-        """Whether the policy gives the probability of each action."""
+        """True if the policy gives the probability of each action."""
         return self._draws
 
-    def get_policy(self, state: Any) -> list[tuple[int, float]]:
+    def get_policy(self, state: pyspiel.State) -> list[tuple[int, float]]:
         """The probability of each legal action.
 
         Raises:
@@ -362,24 +366,24 @@ class PolicyBot(pyspiel.Bot):  # type: ignore[misc]
             raise ValueError(f"{self.policy} gives no probabilities: {position!r}")
         return [(action, float(chances[action])) for action in position.legal_actions]
 
-    def step_with_policy(self, state: Any) -> tuple[list[tuple[int, float]], int]:
+    def step_with_policy(self, state: pyspiel.State) -> tuple[list[tuple[int, float]], int]:
         """`get_policy` and `step`."""
         return self.get_policy(state), self.step(state)
 
 
 class BotPolicy(Policy):
-    """A bot of OpenSpiel's as a policy, which then plays, is rated and is judged like any other.
+    """A bot of OpenSpiel's as a policy, to play, rate and judge like any other.
 
     Args:
-        bot: a `pyspiel.Bot`; or a function that makes one from a seed in [0, 2**31), anew for each move. Only with the
-            latter is the policy a pure function of position and seed, unless the bot is one by itself: OpenSpiel's bots
-            draw from randomness of their own. A bot that is made for one seat plays that seat only.
-        game: the game of OpenSpiel's whose states the bot reads: by default ours of that name, else "connect_four" or
-            "tic_tac_toe", which is faster as it is C++.
+        bot: a `pyspiel.Bot`; or a function that makes a bot from a seed in [0, 2**31), called for each move. Bots that
+            draw have an RNG of their own, so only with such a function is their move a pure function of position and
+            seed. A bot that is made for one seat plays that seat only.
+        game: the game of OpenSpiel's whose states the bot reads; a name or a game of ours stands for our game there.
+            OpenSpiel's own "connect_four" and "tic_tac_toe" are faster, as they are C++.
         name: its name in tables.
 
     Raises:
-        ValueError: we do not play the game.
+        ValueError: the game is not one of ours (see `rules_of`).
 
     Example:
         >>> from tictac_env.arena import play_match
@@ -390,7 +394,9 @@ class BotPolicy(Policy):
         0
     """
 
-    def __init__(self, bot: Any | Callable[[int], Any], game: Any | str | Game, name: str = "") -> None:
+    def __init__(
+        self, bot: pyspiel.Bot | Callable[[int], pyspiel.Bot], game: pyspiel.Game | str | Game, name: str = ""
+    ) -> None:
         self.game = load_game(game) if isinstance(game, (str, Game)) else game
         self.rules = rules_of(self.game)
         self._bot = bot
@@ -398,16 +404,16 @@ class BotPolicy(Policy):
 
     @property
     def one_game_at_a_time(self) -> bool:
-        """True for a bot, which may remember its game."""
+        """True for a bot, as it may remember its game."""
         return isinstance(self._bot, pyspiel.Bot)
 
     def act(self, position: Position, seed: int) -> int:
-        state, bot = self._placed(position, seed)
+        state, bot = self._restarted(position, seed)
         return int(bot.step(state))
 
     def probabilities(self, position: Position) -> npt.NDArray[np.float64] | None:
-        """The bot's own if it gives them, float64 (num_actions,), else None."""
-        state, bot = self._placed(position, 0)
+        """The bot's own probabilities, float64 (num_actions,); None if it gives none."""
+        state, bot = self._restarted(position, 0)
         if not bot.provides_policy():
             return None
         chances = np.zeros(self.rules.num_actions)
@@ -415,14 +421,14 @@ class BotPolicy(Policy):
             chances[action] = chance
         return chances
 
-    def _placed(self, position: Position, seed: int) -> tuple[Any, Any]:
+    def _restarted(self, position: Position, seed: int) -> tuple[pyspiel.State, pyspiel.Bot]:
         """The state of a position, and the bot, restarted at it.
 
         Raises:
-            ValueError: the game is over: some bots of OpenSpiel's then end the process.
+            ValueError: the game is over; some of OpenSpiel's bots would end the process.
         """
         if position.is_over:
-            raise ValueError(f"the game is over, there is nothing to play: {position!r}")
+            raise ValueError(f"the game is over, so there is no move to play: {position!r}")
         state = state_of(position, self.game)
         bot = self._bot if isinstance(self._bot, pyspiel.Bot) else self._bot(seed & 0x7FFFFFFF)
         try:
@@ -433,10 +439,10 @@ class BotPolicy(Policy):
 
 
 class SpielPolicy(spiel.Policy):  # type: ignore[misc]
-    """A policy of ours for both players, as OpenSpiel's `exploitability`, `best_response` and the like take it.
+    """A policy of ours for both players, for OpenSpiel's `exploitability`, `best_response` and the like.
 
-    It is judged here as `tictac_env.arena.exploitability` judges it: by its own probabilities if it gives them, else
-    as the fixed map that it is with seeds derived from the positions. So both must find the same number.
+    It plays as `tictac_env.arena.exploitability` judges it: by its own probabilities if it gives them, else as a fixed
+    map with seeds derived from the positions. So both must give the same number.
 
     Args:
         game: the game of OpenSpiel's: one of ours, or its own tic-tac-toe or Connect Four.
@@ -444,42 +450,42 @@ class SpielPolicy(spiel.Policy):  # type: ignore[misc]
         seed: the seeds of a fixed map are derived from it and the position; in [0, 2**63).
 
     Raises:
-        ValueError: we do not play the game, or there is no such policy.
+        ValueError: the game is not one of ours (see `rules_of`), or there is no such policy.
 
     Example:
         >>> from open_spiel.python.algorithms.exploitability import exploitability
-        >>> game = load_game("KInARow-v0:2x2-2")  # whoever begins wins with the second stone
+        >>> game = load_game("KInARow-v0:2x2-2")  # the first player wins with its second stone
         >>> round(exploitability(game, SpielPolicy(game, "minimax")), 9)
         0.0
     """
 
-    def __init__(self, game: Any, player: Any, seed: int = 0) -> None:
+    def __init__(self, game: pyspiel.Game, player: Any, seed: int = 0) -> None:
         super().__init__(game, list(range(game.num_players())))
         self.rules = rules_of(game)
         self.policy = as_policy(player, self.rules)
         self.seed = whole("seed", seed, SEEDS - 1)
         self._draws = gives_probabilities(self.policy, self.rules)
-        self._known: dict[Position, dict[int, float]] = {}
+        self._cache: dict[Position, dict[int, float]] = {}
 
-    def action_probabilities(self, state: Any, player_id: int | None = None) -> dict[int, float]:
+    def action_probabilities(self, state: pyspiel.State, player_id: int | None = None) -> dict[int, float]:
         """The probability of each legal action in an unfinished state.
 
         Raises:
-            ValueError, IllegalMove: the policy does not answer as it must.
+            ValueError, IllegalMove: the policy's answer is not valid.
         """
         position = position_of(state)
-        if position not in self._known:
+        if position not in self._cache:
             batch = PositionBatch.of([position])
             legal = batch.action_masks() != 0
             chances = action_probabilities(self.policy, batch, legal, self.seed, self._draws)[0]
-            self._known[position] = {int(a): float(chances[a]) for a in np.flatnonzero(legal[0])}
-        return dict(self._known[position])
+            self._cache[position] = {int(action): float(chances[action]) for action in np.flatnonzero(legal[0])}
+        return dict(self._cache[position])
 
 
 def openspiel_bot(text: str, game: Game, reading: Reading) -> BotPolicy:
-    """The bot at "module:name" or "file.py:name": a `pyspiel.Bot`, or a function that makes one from a seed.
+    """The bot at "module:name" or "file.py:name": a `pyspiel.Bot`, or a function that makes a bot from a seed.
 
-    It gets states of OpenSpiel's own "tic_tac_toe" or "connect_four" (of any size), for other games states of ours.
+    It gets states of OpenSpiel's own "tic_tac_toe" or "connect_four" (of any size); of other games, states of ours.
 
     Raises:
         ValueError: the object is neither a bot nor a function.

@@ -8,7 +8,7 @@ A program reads positions, one per line, and answers each with a line, its move:
 A question is one line of four words: the moves that led to the position as a move string ("-" for none), the cells row
 by row from the top left ("." empty), the side to move ("X", the first player, or "O"), and an integer below 2**63, the
 only seed for a program that draws. The answer is one line with the move as an integer counted from 1: the column, or
-without gravity the cell. The program ends at the end of its input.
+without gravity the cell. The program exits at the end of its input.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import subprocess
 import threading
 import time
 import weakref
-from typing import Any
+from typing import IO
 
 from tictac_env.checks import parse_whole
 from tictac_env.games import Game, game_name
@@ -31,9 +31,9 @@ from tictac_env.policies.policy import Policy
 from tictac_env.position import Position
 
 LONGEST = 200
-"""The most bytes of a program's answer."""
+"""The bytes that a program's answer may have."""
 GRACE = 1.0
-"""The seconds that a program has to end by itself after its input has ended."""
+"""Seconds after the end of its input in which a program may exit by itself."""
 
 
 class Program(Policy):
@@ -46,13 +46,13 @@ class Program(Policy):
     Args:
         command: the program and its arguments, as in a shell: "./bot --depth 4".
         game: the game to play.
-        time_limit: the most seconds for an answer, the program's start included.
+        time_limit: seconds for an answer, the program's start included.
 
     Raises:
-        ValueError: the command is empty or has an open quotation mark. At a move: the program ended, or its answer is
-            not a move.
+        ValueError: the command is empty or has an open quotation mark. At a move: the program has ended, or its answer
+            is not a move.
         FileNotFoundError: at the first move, if there is no such program.
-        TimeoutError: at a move, if there was no answer in time.
+        TimeoutError: at a move, if there is no answer in time.
     """
 
     def __init__(self, command: str, game: Game, time_limit: float = 10.0) -> None:
@@ -86,12 +86,12 @@ class Program(Policy):
         return move - 1
 
     def close(self) -> None:
-        """Stops the program, if it runs, and all processes that it has started. The next move starts it again."""
+        """Stops the program and all processes that it has started, if it runs. The next move starts it again."""
         if self._dialogue is not None:
             self._dialogue.stop()
             self._dialogue = None
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Program:
+    def __deepcopy__(self, memo: object) -> Program:
         return self
 
 
@@ -102,12 +102,12 @@ def question_of(position: Position, seed: int) -> str:
 
 
 def program(text: str, game: Game, reading: Reading) -> Policy:
-    """The program started by a command."""
+    """The program that a command starts."""
     return Program(text, game, reading.time_limit)
 
 
 class _Dialogue:
-    """A running program that answers line by line. A thread reads its output, so that waiting has a time limit."""
+    """A running program that answers line by line. A thread reads its output, so that a wait for it can time out."""
 
     def __init__(self, words: list[str], environment: dict[str, str]) -> None:
         try:
@@ -121,7 +121,6 @@ class _Dialogue:
             )
         except OSError as error:
             raise type(error)(f"the program {words[0]!r} cannot be started: {error.strerror}") from None
-        self._input: Any = self._process.stdin
         self._output: queue.Queue[bytes] = queue.Queue(maxsize=1)
         self._reader = threading.Thread(target=_read, args=(self._process.stdout, self._output), daemon=True)
         self._reader.start()
@@ -130,7 +129,7 @@ class _Dialogue:
     def answer(self, question: str, limit: float) -> str:
         """The program's answer within `limit` seconds: a line without the line break."""
         with contextlib.suppress(OSError):  # it has ended, which its output shows below
-            self._input.write(f"{question}\n".encode())
+            self._process.stdin.write(f"{question}\n".encode())  # type: ignore[union-attr]  # a pipe
         text, end = b"", time.monotonic() + limit
         while b"\n" not in text:
             try:
@@ -144,14 +143,14 @@ class _Dialogue:
             text += part
             if len(text) > LONGEST:
                 raise ValueError(f"the answer begins with {text[:40]!r} and is longer than {LONGEST} bytes")
-        line, _, rest = text.partition(b"\n")
-        if rest:
+        line, _, surplus = text.partition(b"\n")
+        if surplus:
             raise ValueError(f"the answer was more than one line: {text!r}")
         return line.decode(errors="replace").strip()
 
 
-def _read(stream: Any, output: queue.Queue[bytes]) -> None:
-    """Puts a program's output into a queue, at most two parts ahead, and b"" at its end."""
+def _read(stream: IO[bytes], output: queue.Queue[bytes]) -> None:
+    """Puts a program's output into a queue, at most two parts ahead of the reader, and b"" at its end."""
     with contextlib.suppress(OSError, ValueError):  # it was closed
         while part := stream.read(LONGEST + 1):
             output.put(part)
@@ -159,12 +158,13 @@ def _read(stream: Any, output: queue.Queue[bytes]) -> None:
 
 
 def _stop(process: subprocess.Popen[bytes], reader: threading.Thread, output: queue.Queue[bytes]) -> None:
-    """Ends the input of a program, and a moment later kills it and all processes that it has started."""
+    """Closes the input of a program, and a moment later kills it and all processes that it has started."""
     with contextlib.suppress(OSError):
         process.stdin.close()  # type: ignore[union-attr]
+    # Give it time to exit. Its output must be read meanwhile: a program that cannot write does not exit.
     end = time.monotonic() + GRACE
     while process.poll() is None and time.monotonic() < end and reader.is_alive():
-        with contextlib.suppress(queue.Empty):  # the program must be able to write the rest
+        with contextlib.suppress(queue.Empty):
             output.get(timeout=0.01)
     with contextlib.suppress(OSError):
         if hasattr(os, "killpg"):
@@ -172,6 +172,7 @@ def _stop(process: subprocess.Popen[bytes], reader: threading.Thread, output: qu
         else:
             process.kill()
     process.wait()
+    # Read on until the thread sees the end; a process that has left the group may hold the pipe open for longer.
     while reader.is_alive() and time.monotonic() < end + GRACE:
         with contextlib.suppress(queue.Empty):
             output.get(timeout=0.01)

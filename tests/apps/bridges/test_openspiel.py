@@ -102,7 +102,7 @@ def test_games_of_any_size_have_parameters() -> None:
     assert bridge.rules_of(pyspiel.load_game("connect_four(rows=5,columns=6)")) is game.rules
     with pytest.raises(ValueError, match=r"kuhn_poker.* is neither"):
         bridge.rules_of(pyspiel.load_game("kuhn_poker"))
-    with pytest.raises(ValueError, match=r"a position of ConnectFour-v0 is no state of tic_tac_toe"):
+    with pytest.raises(ValueError, match=r"a position of ConnectFour-v0 is not a state of tic_tac_toe"):
         state_of(Position.start("ConnectFour-v0"), pyspiel.load_game("tic_tac_toe"))
 
 
