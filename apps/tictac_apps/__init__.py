@@ -8,7 +8,8 @@
 - `language_models/`: environments for the frameworks that train language models, and positions as prompts.
 - `export/`: a player as one file.
 - `bridges/`: players, games and data of other libraries.
-- `labels.py`, `warm.py`: exact values of many positions, kept; machine code, compiled beforehand.
+- `labels.py`: exact values of many positions, in a file.
+- `warm.py`: compiles machine code beforehand.
 
-Importing this package imports nothing, so that the command can hear Ctrl-C while all else is imported.
+Importing this package imports nothing else, so that the command can handle Ctrl-C during all other imports.
 """

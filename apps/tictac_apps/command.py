@@ -1,6 +1,6 @@
 """The programs `tictac` and `tictac-env`.
 
-This module imports the packages only within a function, so that Ctrl-C meanwhile is no traceback.
+This module imports the packages within a function, so that Ctrl-C during the import does not show a traceback.
 """
 
 import os
@@ -8,11 +8,11 @@ import sys
 from collections.abc import Sequence
 
 STOPPED, WRONG = 130, 2
-"""The exit statuses after Ctrl-C or SIGTERM, as shells have it, and after an error."""
+"""The exit statuses after Ctrl-C or SIGTERM, by the convention of shells, and after an error."""
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Runs the command line, the program's own if no words are given; returns the exit status."""
+    """Runs a command line, by default the program's own; returns the exit status."""
     try:
         _fill_standard_streams()
         _check_current_folder()
@@ -29,10 +29,10 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def _fill_standard_streams() -> None:
-    """Opens what the shell closed, as by `2>&-`: else the next file that is opened would be written to in its place.
+    """Opens the standard streams that the shell closed, as by `2>&-`: the next file that is opened would become one.
 
     Raises:
-        OSError: the standard output is closed, to which the answer would go.
+        OSError: the standard output is closed, so the result cannot be printed.
     """
     while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
         os.set_inheritable(number, True)  # workers need it, too
@@ -51,5 +51,5 @@ def _check_current_folder() -> None:
 
 
 def play() -> int:
-    """As `main`, but without a command a game begins: `uvx tictac-env` is enough to play."""
+    """Runs the command line like `main`, but without a command starts a game: `uvx tictac-env` is enough to play."""
     return main(sys.argv[1:] or ["play"])

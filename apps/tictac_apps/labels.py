@@ -1,4 +1,4 @@
-"""Labels: the exact score of every move in many positions, found by the solver and kept in a file."""
+"""Labels: the exact score of every move in many positions, by the solver, kept in a file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -29,7 +29,7 @@ CHUNK = 64
 """Positions that are solved between two writes."""
 TABLE_MEGABYTES = 256
 WORKER_MEGABYTES = 64
-"""The table of each worker: many of them share a machine."""
+"""The table of each worker is smaller, as many workers share a machine."""
 WAIT_SECONDS = 60.0
 """The longest wait for another process that is writing."""
 
@@ -46,42 +46,42 @@ CREATE TABLE IF NOT EXISTS scores (own INTEGER, opp INTEGER, scores BLOB NOT NUL
 class LabelStore:
     """The scores found so far, in a SQLite file that several processes may use at once.
 
-    A position stands for its images under the symmetries of the board, so each is solved once. What `add` was given is
-    on the disk when it returns, all of it or, if the process is killed before, none.
+    A position stands for its images under the symmetries of the board, so each is solved once. When `add` returns, its
+    labels are on the disk; if the process is killed before, none of them are.
 
     Args:
-        path: the file; it is made if there is none.
+        path: the file; it is made if it does not exist.
         game: the rule book.
 
     Raises:
-        ValueError: the file is damaged, or of another game; the message names it, and it is left as it was.
+        ValueError: the file is damaged, or of another game; the message names it, and the file is unchanged.
     """
 
     def __init__(self, path: str | os.PathLike[str], game: Game) -> None:
         self.path = os.fspath(path)
         self.game = game
-        described = json.dumps(describe_game(game), sort_keys=True)
+        description = json.dumps(describe_game(game), sort_keys=True)
         with self._database() as database:
             database.executescript(SCHEMA)
             with database:
                 database.execute("BEGIN IMMEDIATE")
-                known = [row[0] for row in database.execute("SELECT description FROM game")]
-                if not known:
-                    database.execute("INSERT INTO game VALUES (?)", (described,))
-            if known and known != [described]:
-                raise ValueError(f"{self.path} has the scores of {known[0]}, not of {described}")
+                stored = [row[0] for row in database.execute("SELECT description FROM game")]
+                if not stored:
+                    database.execute("INSERT INTO game VALUES (?)", (description,))
+            if stored and stored != [description]:
+                raise ValueError(f"{self.path} has the scores of {stored[0]}, not of {description}")
 
     def __len__(self) -> int:
         with self._database() as database:
             return int(database.execute("SELECT count(*) FROM scores").fetchone()[0])
 
     def find(self, keys: Sequence[Key]) -> dict[Key, Scores]:
-        """The scores of those of the canonical positions (own, opp) that are there.
+        """The scores of the canonical positions (own, opp), as far as the store has them.
 
         Raises:
             ValueError: the file is damaged.
         """
-        found = {}
+        scores = {}
         with self._database() as database:
             for own, opp in keys:
                 row = database.execute(
@@ -90,11 +90,11 @@ class LabelStore:
                 if row is not None:
                     if not isinstance(row[0], bytes) or _check_sum(own, opp, row[0]) != row[1]:
                         raise ValueError(f"{self.path} is damaged: the scores of {own, opp} are not what was written")
-                    found[own, opp] = tuple(np.frombuffer(row[0], "<i2").tolist())
-        return found
+                    scores[own, opp] = tuple(np.frombuffer(row[0], "<i2").tolist())
+        return scores
 
     def add(self, labels: dict[Key, Scores]) -> None:
-        """Keeps the scores of canonical positions; those that are there already stay.
+        """Adds the scores of canonical positions; scores that are there already stay.
 
         Raises:
             ValueError: the file is damaged.
@@ -122,32 +122,34 @@ def label(
     progress: bool = False,
     workers: Workers = 1,
 ) -> npt.NDArray[np.int16]:
-    """The exact scores of all actions in unfinished positions: int16 (N, num_actions), `NO_SCORE` where illegal.
+    """The exact scores of all actions in unfinished positions: int16 (N, num_actions), `NO_SCORE` if illegal.
 
     Args:
         positions: N positions of one game.
-        cache: a file that keeps the scores as they are found (`LabelStore`): a run that is stopped at any moment, by
-            Ctrl-C or by force, continues from it. None to keep nothing.
+        cache: a file that keeps the scores as they are found (`LabelStore`). If a run is stopped at any moment, by
+            Ctrl-C or by force, the next run continues from it. None to keep nothing.
         solver: a solver of the game; None for a new one.
         progress: if true, shows a progress bar.
-        workers: the number of processes that solve, 1 for this one; or a `tictac_env.jobs.Cluster`. They have solvers
-            of their own; only this process writes to the cache.
+        workers: the number of processes that solve, 1 for this process alone; or a `tictac_env.jobs.Cluster`. Workers
+            have solvers of their own; only this process writes to the cache.
 
     Raises:
-        ValueError: there are no positions, they are not of one game, a game is over, the cache is damaged, or a solver
-            is given for workers.
+        ValueError: there are no positions, they are not of one game, a game is over, the cache is damaged, or there are
+            both a solver and workers.
     """
     batch = positions if isinstance(positions, PositionBatch) else PositionBatch.of(positions)
     game = batch.game
-    folded = [canonical(game, batch[i].own, batch[i].opp) for i in range(len(batch))]
-    wanted = sorted({image[:2] for image in folded})
+    # The different positions, up to symmetry, that are not in the cache yet.
+    images = [canonical(game, batch[i].own, batch[i].opp) for i in range(len(batch))]
+    keys = sorted({image[:2] for image in images})
     store = None if cache is None else LabelStore(cache, game)
-    known = {} if store is None else store.find(wanted)
-    todo = [key for key in wanted if key not in known]
+    labels = {} if store is None else store.find(keys)
+    todo = [key for key in keys if key not in labels]
     if solver is not None and workers != 1:
         raise ValueError("workers have solvers of their own: leave out the solver, or the workers")
+    # Solve them in chunks, here or in workers, and keep each chunk as soon as it is solved.
     chunks = (todo[begin : begin + CHUNK] for begin in range(0, len(todo), CHUNK))
-    solved: Iterable[tuple[Any, dict[Key, Scores]]]
+    solved: Iterable[tuple[list[Key], dict[Key, Scores]]]
     if workers == 1:
         solver = solver or _new_solver(game, TABLE_MEGABYTES)
         solved = ((chunk, _solve(solver, chunk)) for chunk in chunks)
@@ -155,14 +157,14 @@ def label(
         solved = map_jobs(partial(_solve_in_worker, game), chunks, workers)
     done = 0
     with progress_bar(len(todo), "labelling", progress) as update:
-        for _, found in solved:
+        for _, chunk_labels in solved:
             if store is not None:
-                store.add(found)
-            known |= found
-            done += len(found)
+                store.add(chunk_labels)
+            labels |= chunk_labels
+            done += len(chunk_labels)
             update(done, "")
-    # An action's score in a position is that of its image in the canonical one.
-    rows: list[list[Any]] = [[known[own, opp][image] for image in symmetry.actions] for own, opp, symmetry in folded]
+    # An action's score in a position is that of its image in the canonical position.
+    rows = [[labels[own, opp][action] for action in symmetry.actions] for own, opp, symmetry in images]
     return np.array(rows, np.int16)
 
 

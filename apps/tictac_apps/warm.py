@@ -1,6 +1,6 @@
-"""The first uses of a game, which `tictac warm` makes beforehand so that no later one waits for the compiler.
+"""The first uses of a game, which `tictac warm` makes beforehand so that later uses need not wait for the compiler.
 
-Each is made as a user would make it, but short; what that compiles is then kept for all later runs.
+Each is short, but otherwise like a user's; the machine code that it compiles is kept for all later runs.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from tictac_env.solver.engine import Engine
 
 
 def use_vector_environment(game: str) -> None:
-    """Steps a few boards with opponents that are compiled, none, and one that is asked; of each observation type."""
+    """Steps a few boards with each kind of opponent, of each observation type, and in each autoreset mode."""
     settings: list[dict[str, Any]] = [{"opponent": opponent} for opponent in ("random", "rule", None)]
     settings.append({"obs_type": "board"})
     if get_game(game).cells <= MAX_CODE_CELLS:
         settings.append({"obs_type": "code"})
-    asked: dict[str, Any] = {"opponent": "minimax-first:1", "play_as": "second"}
-    for setting in (*settings, *(asked | {"autoreset_mode": mode} for mode in AutoresetMode)):
+    interpreted = {"opponent": "minimax-first:1", "play_as": "second"}
+    for setting in (*settings, *(interpreted | {"autoreset_mode": mode} for mode in AutoresetMode)):
         envs = gym.make_vec(num_envs=2, **gym_keywords(game), **setting)
         envs.reset(seed=0)
         envs.step(envs.sample_actions())  # type: ignore[attr-defined]  # of a BoardVectorEnv
@@ -53,19 +53,19 @@ def use_solver(game: str) -> None:
 
 
 def use_tree_search(game: str) -> None:
-    """Searches with rollouts, with an evaluator, and on in a kept tree; learns a tree."""
+    """Searches with rollouts, with an evaluator, and in a tree of an earlier search; learns a tree."""
     start = Position.start(game)
     actions = start.game.num_actions
     evaluator = NetworkEvaluator(lambda planes: (np.zeros(len(planes)), np.ones((len(planes), actions))))
-    kept = MCTS(100, reuse=True)
-    for agent in (kept, MCTS(4, evaluator=evaluator)):
+    reusing = MCTS(100, reuse=True)
+    for agent in (reusing, MCTS(4, evaluator=evaluator)):
         agent.act(start, 0)
-    kept.act(start.play(kept.act(start, 0)), 0)
+    reusing.act(start.play(reusing.act(start, 0)), 0)
     GameTree(start.game, seed=0).learn(2, progress_bar=False)
 
 
 def use_tables(game: str) -> None:
-    """Learns with each table on one board and on many, and loads it as from a file."""
+    """Learns with each table on one board and on many, and restores what it has learned."""
     for name in tictac_agents.trained("table"):
         for env in (gym.make(**gym_keywords(game)), gym.make_vec(num_envs=2, **gym_keywords(game))):
             agent = getattr(tictac_agents, name)(env, seed=0).compile().learn(total_episodes=2, progress_bar=False)
@@ -81,7 +81,7 @@ def use_networks(game: str) -> None:
 
 
 def use_n_tuples(game: str) -> None:
-    """Learns an n-tuple network on one thread and on two, plays by it, looks ahead and searches with it."""
+    """Learns an n-tuple network on one thread and on two, plays by it, and searches with it."""
     if type(get_game(game)) is not KInARow:
         return
     start = Position.start(game)
@@ -106,12 +106,12 @@ FIRST_USES: dict[str, Callable[[str], None]] = {
 
 
 def make_first_uses(games: Iterable[str], names: Iterable[str]) -> None:
-    """Makes the first uses of these names of each game; of games that several names stand for, once.
+    """Makes the named first uses of each game; if several names stand for the same game, once.
 
     Raises:
-        ValueError: no game is called so.
+        ValueError: there is no game of such a name.
     """
-    unlike = {get_game(game): game for game in reversed(list(games))}
-    todo = [(name, game) for game in reversed(unlike.values()) for name in names]
+    different = {get_game(game): game for game in reversed(list(games))}
+    todo = [(name, game) for game in reversed(different.values()) for name in names]
     for (name, game), _ in zip(todo, track([f"{name}, {game}" for name, game in todo], "compiling"), strict=True):
         FIRST_USES[name](game)

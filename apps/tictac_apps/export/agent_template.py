@@ -1,7 +1,7 @@
 """The players of exported files, in plain Python and NumPy: the template that `export.submission` fills in.
 
-An exported file has the parts of its player, each from one line of dashes to the next, and its own text here, settings
-and `PLAYER`. This file plays "rule" on Connect Four.
+An exported file has the sections that its player needs (each begins with a line of dashes), with its own docstring,
+settings and `PLAYER`. This file plays "rule" on Connect Four.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+
+Array = npt.NDArray[Any]
 
 ROWS, COLS, CONNECT, GRAVITY, SEED = 6, 7, 4, True, 0
 SHARE = 0.75
@@ -48,9 +50,9 @@ def moves(own: int, opp: int) -> dict[int, int]:
 
 
 def has_line(stones: int) -> bool:
-    """Returns whether `CONNECT` of the stones are in a line."""
+    """True if `CONNECT` of the stones are in a line."""
     for step in STEPS:
-        line = stones
+        line = stones  # of each cell: is it the first of a line of stones, longer in each turn?
         for _ in range(CONNECT - 1):
             line &= line >> step
         if line:
@@ -60,15 +62,16 @@ def has_line(stones: int) -> bool:
 
 def threats(stones: int) -> int:
     """The cells, empty or not, that complete a line with stones in all its other cells."""
-    found = 0
+    cells = 0
     for step in STEPS:
         for missing in range(CONNECT):
+            # The first cells of lines in which only the cell number `missing` may lack a stone.
             line = FULL >> step * missing
             for place in range(CONNECT):
                 if place != missing:
                     line &= stones >> step * place
-            found |= line << step * missing
-    return found
+            cells |= line << step * missing
+    return cells
 
 
 def read_board(board: Sequence[int], mark: int) -> tuple[int, int]:
@@ -95,22 +98,22 @@ def mix(value: int) -> int:
 
 
 class OutOfTime(Exception):
-    """Ends a search whose time is over."""
+    """Raised to end a search whose time is over."""
 
 
 class Player:
     """The base of all players: `choose` gives the action in an unfinished position.
 
-    `own` and `opp` are the stones of the side to move and of the other. `seed` decides among equally good actions. A
-    search answers at the time `end`, by `perf_counter`, with its result so far.
+    `own` and `opp` are the stones of the side to move and of the other. `seed` decides between equally good actions. A
+    search ends at the time `end`, by `perf_counter`, and plays its best action so far.
     """
 
     def choose(self, own: int, opp: int, seed: int, end: float) -> int:
         raise NotImplementedError
 
 
-def unpacked(text: str) -> dict[str, Any]:
-    """The arrays of an .npz file, compressed and written to the base 64."""
+def unpacked(text: str) -> dict[str, Array]:
+    """The arrays of an .npz file that was compressed and encoded in base 64."""
     with np.load(io.BytesIO(lzma.decompress(base64.b64decode(text)))) as file:
         return dict(file)
 
@@ -148,7 +151,7 @@ class Rule(Player):
 
 
 class Mixture(Player):
-    """Draws one of several players for each move; `cumulative` are the running sums of their weights."""
+    """Draws one of several players for each move; `cumulative` has the running sums of their weights."""
 
     def __init__(self, players: Sequence[Player], cumulative: Sequence[float]) -> None:
         self.players, self.cumulative = players, cumulative
@@ -164,9 +167,9 @@ class Mixture(Player):
 
 
 class Minimax(Player):
-    """Searches `depth` plies by alpha-beta; prefers near wins and far losses, with `signs` only wins to losses.
+    """Searches `depth` plies by alpha-beta, and plays one of the best actions by the seed, or with `first` the lowest.
 
-    It plays one of the best actions by the seed, with `first` the lowest.
+    It prefers early wins and late losses; with `signs` all wins are equal, and all losses.
     """
 
     def __init__(self, depth: int, first: bool, signs: bool) -> None:
@@ -187,7 +190,7 @@ class Minimax(Player):
         return best[0] if self.first else best[seed % len(best)]
 
     def score(self, own: int, opp: int, depth: int, alpha: int, beta: int) -> int:
-        """The stones that the winner will have left, and one, negative for a loss; outside (alpha, beta) a bound."""
+        """The winner's number of stones left plus one, negative for a loss; outside (alpha, beta) a bound."""
         if perf_counter() > self.end:
             raise OutOfTime
         left = len(CELLS) - (own | opp).bit_count()
@@ -200,7 +203,7 @@ class Minimax(Player):
             return (left + 1) // 2
         if depth == 1:
             return 0
-        free = threats(opp) & free or free  # any other move loses at once
+        free = threats(opp) & free or free  # a threat must be blocked
         best = -99
         for stone in (free & ACTIONS[action] for action in MIDDLE_OUT if free & ACTIONS[action]):
             best = max(best, -self.score(opp, own | stone, depth - 1, -beta, -max(alpha, best)))
@@ -213,20 +216,27 @@ class Minimax(Player):
 
 
 class NTuples(Player):
-    """Adds up a weight for each tuple of cells, by its content; may search by alpha-beta.
+    """Values a position by the sum of a weight for each tuple of cells, by its content; may search by alpha-beta.
 
     Args:
-        plies: the depth of the search, forced replies not counted; 1 for none.
-        seconds: its longest time.
+        plies: the depth of the search, forced replies not counted; 1 for no search.
+        seconds: the time limit of the search.
         cells: int64 (P, n), the cells of each tuple and of its images, numbered row by row from the top left.
         begins: int64 (P,), the address of the first weight of each.
-        weights: int32 (W, 2), for each content of each tuple the weight after a move of the first side, and the second.
+        weights: int32 (W, 2), for each content of each tuple the weights after a move of the first and the second side.
     """
 
     WIN = 1 << 40
     """The score of a win, less the number of stones on the board then."""
 
-    def __init__(self, plies: int, seconds: float, cells: Any, begins: Any, weights: Any) -> None:
+    def __init__(
+        self,
+        plies: int,
+        seconds: float,
+        cells: npt.NDArray[np.int64],
+        begins: npt.NDArray[np.int64],
+        weights: npt.NDArray[np.int32],
+    ) -> None:
         self.plies, self.seconds, self.end = plies, seconds, inf
         self.cells, self.begins, self.weights = cells, begins, weights
         self.powers = 4 ** np.arange(cells.shape[1])
@@ -235,7 +245,7 @@ class NTuples(Player):
 
     def choose(self, own: int, opp: int, seed: int, end: float) -> int:
         action = self.at_once(own, opp)
-        if self.plies > 1:
+        if self.plies > 1:  # iterative deepening: each search tries the best action of the one before first
             self.end = min(end, perf_counter() + self.seconds)
             self.best_stone.clear()
             try:
@@ -246,7 +256,7 @@ class NTuples(Player):
         return action
 
     def at_once(self, own: int, opp: int) -> int:
-        """The best action without search, the lowest among equals; lets the other side win at once only if it must."""
+        """The best action without search, the lowest of equals; allows an immediate win only if all actions do."""
         legal, stones = moves(own, opp), (own | opp).bit_count() + 1
         scores = dict(zip(legal, self.sums(own, opp, list(legal.values())), strict=True))
         for action, stone in legal.items():
@@ -298,8 +308,9 @@ class NTuples(Player):
         return best
 
     def sensible(self, own: int, opp: int) -> tuple[int, bool, int]:
-        """The cells worth a stone, if they are forced, and the score if there are none, as one side wins. A side that
-        cannot win at once blocks a win of the other side, and plays below none.
+        """The moves worth a search, if they are forced, and the score if there are none, as one side wins.
+
+        A side that cannot win at once must block a threat of the other side, and must not play below one.
         """
         stones, free, danger = (own | opp).bit_count(), playable(own, opp), threats(opp)
         if threats(own) & free:
@@ -312,32 +323,33 @@ class NTuples(Player):
 
     def sums(self, own: int, opp: int, stones: Sequence[int]) -> list[int]:
         """The sum of weights after each of some stones of the side to move."""
+        # The content of each cell is a digit: 0 empty, 1 and 2 the sides' stones, 3 a cell that can be filled now.
         seat = (own | opp).bit_count() % 2
         boards = np.array([(own | stone, opp, playable(own | stone, opp) * GRAVITY) for stone in stones], np.int64)
         mine, theirs, free = (boards[:, :, None] >> self.bits & 1).swapaxes(0, 1)
         content = mine * (1 + seat) + theirs * (2 - seat) + free * 3
         addresses = self.begins + content[:, self.cells] @ self.powers
-        found: list[int] = self.weights[addresses, seat].sum(axis=1, dtype=np.int64).tolist()
-        return found
+        sums: list[int] = self.weights[addresses, seat].sum(axis=1, dtype=np.int64).tolist()
+        return sums
 
 
 # ---- Moves
 
 
 class Moves(Player):
-    """Plays a given move in each of N positions, int64 (N, 2).
+    """Plays a fixed move in each of N positions, int64 (N, 2).
 
-    Others are refused if `strict`; otherwise it plays the lowest legal action there.
+    In other positions it raises a ValueError if `strict`, and otherwise plays the lowest legal action.
     """
 
-    def __init__(self, positions: Any, actions: Any, strict: bool) -> None:
-        self.known = dict(zip(map(tuple, positions.tolist()), actions.tolist(), strict=True))
+    def __init__(self, positions: npt.NDArray[np.int64], actions: npt.NDArray[np.int8], strict: bool) -> None:
+        self.actions = dict(zip(map(tuple, positions.tolist()), actions.tolist(), strict=True))
         self.strict = strict
 
     def choose(self, own: int, opp: int, seed: int, end: float) -> int:
-        if self.strict and (own, opp) not in self.known:
+        if self.strict and (own, opp) not in self.actions:
             raise ValueError(f"no game reaches the position with stones {own} and {opp}, or it is over there")
-        action = self.known.get((own, opp))
+        action = self.actions.get((own, opp))
         return next(iter(moves(own, opp))) if action is None else int(action)
 
 
@@ -345,18 +357,25 @@ class Moves(Player):
 
 
 class StateValues(Player):
-    """Plays to the position of the highest learned value, the lowest action among equals.
+    """Moves to the position of the highest learned value, by the lowest action of equals.
 
     Args:
-        positions: int64 (N, 3), own and opp as the side that has moved sees them, and the number of the table.
+        positions: int64 (N, 3), the stones of the side that has moved, those of the other, and the number of the table.
         values: float64 (N,).
         tables: for each side the number of its table.
         win: the value of a won position that is not in the table.
-        other: of any other one; no choice depends on a draw, as the last stone has one cell.
+        other: the value of any other position that is not there. That of a draw never matters: the last move is forced.
     """
 
-    def __init__(self, positions: Any, values: Any, tables: Sequence[int], win: float, other: float) -> None:
-        self.known = dict(zip(map(tuple, positions.tolist()), values.tolist(), strict=True))
+    def __init__(
+        self,
+        positions: npt.NDArray[np.int64],
+        values: npt.NDArray[np.float64],
+        tables: Sequence[int],
+        win: float,
+        other: float,
+    ) -> None:
+        self.values = dict(zip(map(tuple, positions.tolist()), values.tolist(), strict=True))
         self.tables, self.win, self.other = tables, win, other
 
     def choose(self, own: int, opp: int, seed: int, end: float) -> int:
@@ -364,7 +383,7 @@ class StateValues(Player):
         values = {}
         for action, stone in moves(own, opp).items():
             after = own | stone
-            values[action] = self.known.get((after, opp, table), self.win if has_line(after) else self.other)
+            values[action] = self.values.get((after, opp, table), self.win if has_line(after) else self.other)
         return max(values, key=lambda action: values[action])
 
 
@@ -372,16 +391,16 @@ class StateValues(Player):
 
 
 class Network(Player):
-    """Plays the action of the highest output of a neural network, the lowest among equals.
+    """Plays the action of the highest output of a neural network, the lowest of equals.
 
     Args:
         sees: "planes" of either side, "planes last" or a "board" of 1, 0 and -1.
-        after: True if it sees the position after each action and has one output; otherwise it has one for each action.
+        after: True if its input is the position after an action, with one output; False for an output for each action.
         activations: the name of the function after each layer.
         arrays: "weight_0", "bias_0", ... of each layer; "windows", float32 (W, cells), if it sees features of lines.
     """
 
-    ACTIVATIONS: ClassVar[dict[str, Callable[[Any], Any]]] = {
+    ACTIVATIONS: ClassVar[dict[str, Callable[[Array], Array]]] = {
         "": lambda x: x,
         "ReLU": lambda x: np.maximum(x, 0),
         "LeakyReLU": lambda x: np.where(x > 0, x, np.float32(0.01) * x),
@@ -391,7 +410,7 @@ class Network(Player):
         "Tanh": np.tanh,
     }
 
-    def __init__(self, sees: str, after: bool, activations: Sequence[str], **arrays: Any) -> None:
+    def __init__(self, sees: str, after: bool, activations: Sequence[str], **arrays: Array) -> None:
         self.sees, self.after, self.windows = sees, after, arrays.get("windows")
         self.layers = [(arrays[f"weight_{i}"], arrays[f"bias_{i}"], name) for i, name in enumerate(activations)]
 
@@ -403,13 +422,13 @@ class Network(Player):
             outputs = dict(enumerate(self.outputs(own, opp)))
         return max(legal, key=lambda action: outputs[action])
 
-    def outputs(self, own: int, opp: int) -> npt.NDArray[np.float32]:
+    def outputs(self, own: int, opp: int) -> Array:
         planes = np.array([[stones & cell != 0 for cell in CELLS] for stones in (own, opp)], np.float32)
-        x: Any = planes.T if self.sees == "planes last" else planes
+        x: Array = planes.T if self.sees == "planes last" else planes
         if self.layers[0][0].ndim == 4:
             x = planes.reshape(2, ROWS, COLS)
         elif self.windows is not None:
-            x = self.line_features(*planes)
+            x = self.line_features(self.windows, *planes)
         elif self.after or self.sees == "board":
             x = planes[0] - planes[1]
         for weights, biases, activation in self.layers:
@@ -423,17 +442,17 @@ class Network(Player):
                 x = self.ACTIVATIONS[activation](x)
         return np.asarray(x)
 
-    def line_features(self, own: Any, opp: Any) -> Any:
-        """The stones, lines that lack two stones and one, whole lines, and threats, each first of own, then of opp."""
+    def line_features(self, windows: Array, own: Array, opp: Array) -> Array:
+        """The stones, lines that lack two stones and one, whole lines, and threats, each of own first, then of opp."""
         empty = own + opp == 0
-        sides = [(self.windows @ own, self.windows @ opp), (self.windows @ opp, self.windows @ own)]
+        sides = [(windows @ own, windows @ opp), (windows @ opp, windows @ own)]
         parts = [own, opp]
         for lacking in (2, 1):
             if lacking < CONNECT:
                 parts += [(mine == CONNECT - lacking) & (theirs == 0) for mine, theirs in sides]
         parts += [np.array([(mine == CONNECT).any()]) for mine, _ in sides]
         one_lacks = [(mine == CONNECT - 1) & (theirs == 0) for mine, theirs in sides]
-        threats = [empty & ((live @ self.windows) > 0) for live in one_lacks]
+        threats = [empty & ((live @ windows) > 0) for live in one_lacks]
         parts += threats
         if GRAVITY:
             lowest = empty.reshape(ROWS, COLS).sum(axis=0) - 1

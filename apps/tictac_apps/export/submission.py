@@ -43,7 +43,7 @@ SMALL_CELLS = 9
 """On boards of up to this many cells every player is exported, as the table of its moves."""
 SEED_LIMIT = 2**63 - 1
 PLAIN = (RandomPolicy, RulePolicy, Minimax, MinimaxFirst, NTupleNetwork)
-"""The classes of named policies that the template plays like; levels and mixtures of these are exported too."""
+"""The classes of named policies that the template has; levels and mixtures of these are exported too."""
 
 TITLE = '''"""An agent for {game}: {player}.
 
@@ -81,11 +81,11 @@ def export_agent(player: Any, path: str | os.PathLike[str], game: str | Game | N
 
 
 def submission(player: Any, game: str | Game | None = None, seed: int = 0) -> str:
-    """Returns a player as the source of one file that needs NumPy only, and defines the function `agent` last.
+    """Returns a player as the source of one file that needs only NumPy, and defines the function `agent` last.
 
     The file is the fixed map that the exact measures judge: the seed of a move is derived from the position and `seed`.
     A pure function of position and seed chooses the same moves in the file, though more slowly; a search that does not
-    end within three quarters of the time for a move answers by what it has found so far.
+    end within three quarters of the time for a move plays its best move so far.
 
     Args:
         player: whatever `load_player` accepts.
@@ -105,37 +105,40 @@ def submission(player: Any, game: str | Game | None = None, seed: int = 0) -> st
     import tictac_env
 
     rules = game_for(game, player, default="ConnectFour-v0")
-    found = load_player(player, rules)
+    loaded = load_player(player, rules)
+    policy = loaded.policy
     whole("seed", seed, SEED_LIMIT)
-    written = None
-    if rules.cells <= SMALL_CELLS and not isinstance(found.policy, HumanPolicy):
-        written = _moves_of_small_game(found.policy, rules, seed)
+    # The player as a call of a class of the template.
+    call = None
+    if rules.cells <= SMALL_CELLS and not isinstance(policy, HumanPolicy):
+        call = _moves_of_small_game(policy, rules, seed)
     elif type(rules) is KInARow:
-        written = _player(found.policy, rules)
-    if written is None:
+        call = _player(policy, rules)
+    if call is None:
         raise ValueError(
-            f"{found.policy} ({type(found.policy).__name__}) cannot be exported for {game_name(rules) or repr(rules)}; "
+            f"{policy} ({type(policy).__name__}) cannot be exported for {game_name(rules) or repr(rules)}; "
             f"can: {_allowed()}"
         )
     title = TITLE.format(
         game=game_name(rules) or repr(rules),
-        player=_quoted(found.name),
-        budget=f"How much it searches a move: {_quoted(found.budget)}.\n" if found.budget else "",
+        player=_quoted(loaded.name),
+        budget=f"How much it searches a move: {_quoted(loaded.budget)}.\n" if loaded.budget else "",
         action="a column from the left, from 0" if rules.stones_fall else "a cell, row by row, from 0",
         version=tictac_env.__version__,
     )
+    # The sections of the template that the call needs, with the settings of the game in the first.
     connect, gravity = (rules.connect, rules.gravity) if isinstance(rules, KInARow) else (0, False)
     common, *parts = re.split("^# ---- (.+)\n", TEMPLATE.read_text(), flags=re.MULTILINE)
     sections = dict(zip(parts[::2], parts[1::2], strict=True))
-    end = sections.pop("The end").replace("PLAYER: Player = Rule()", f"PLAYER: Player = {written}")
-    used = [text.strip("\n") + "\n\n\n" for name, text in sections.items() if f"{name}(" in written]
+    end = sections.pop("The end").replace("PLAYER: Player = Rule()", f"PLAYER: Player = {call}")
+    used = [text.strip("\n") + "\n\n\n" for name, text in sections.items() if f"{name}(" in call]
     settings = f"{(rules.rows, rules.cols, connect, gravity, seed)}".strip("()")
     common = re.sub(r"(?<=CONNECT, GRAVITY, SEED = ).*", settings, title + common.split('"""', 2)[2])
     return common + "".join(used) + end.lstrip("\n")
 
 
 def _allowed() -> str:
-    """The players that can be exported, in words."""
+    """The players that can be exported, for an error message."""
     names = [name for name in POLICIES if policy_class(name) in PLAIN]
     return (
         f"{', '.join(names)} with their arguments, levels and mixtures of these; files of QLearning, Sarsa, "
@@ -145,12 +148,12 @@ def _allowed() -> str:
 
 
 def _quoted(text: str) -> str:
-    """A text that ends no docstring: a player's name may be that of a file, with any characters."""
+    """The text with quotation marks escaped for a docstring: a player's name may be a file's, with any characters."""
     return json.dumps(text)[1:-1]
 
 
 def _player(policy: Any, game: KInARow) -> str | None:
-    """The call for a policy or a model; None if no class of the template plays like it."""
+    """The call for a policy or a model; None if the template has no class that plays the same moves."""
     player = policy.model if isinstance(policy, ModelPolicy) else policy
     if type(player) in (RandomPolicy, RulePolicy):
         return "Random()" if type(player) is RandomPolicy else "Rule()"
@@ -171,19 +174,19 @@ def _player(policy: Any, game: KInARow) -> str | None:
     return _network(player, game)
 
 
-def _call(name: str, arrays: dict[str, Any] | None = None, **settings: Any) -> str:
-    """Writes a call, with numbers and texts as they are and arrays compressed."""
-    given = [f"{name}={value!r}" for name, value in settings.items()]
+def _call(name: str, arrays: dict[str, Any] | None = None, **settings: object) -> str:
+    """The source of a call, with numbers and strings as literals and arrays compressed."""
+    arguments = [f"{name}={value!r}" for name, value in settings.items()]
     if arrays:
         file = io.BytesIO()
         np.savez(file, **arrays)
         text = base64.encodebytes(lzma.compress(file.getvalue(), preset=2)).decode()
-        given.append(f'**unpacked("""\n{text}""")')
-    return f"{name}({', '.join(given)})"
+        arguments.append(f'**unpacked("""\n{text}""")')
+    return f"{name}({', '.join(arguments)})"
 
 
 def _moves_of_small_game(policy: Policy, game: Game, seed: int) -> str:
-    """The move in every position of a game, whatever its family."""
+    """The call for the move in every position of a game, of any family."""
     table = tabulate(game)
     rows = np.flatnonzero((table.children >= 0).any(axis=1))
     batch = PositionBatch(game, table.own[rows], table.opp[rows])
@@ -200,7 +203,7 @@ def _moves(game: Game, positions: Ints, actions: Ints, strict: bool) -> str:
 
 
 def _table(learner: ActionLearner | StateLearner) -> str | None:
-    """The call for a learned table: its values of states, or the best move wherever it has values of actions."""
+    """The call for a learned table: its state values, or the best move in each position that has action values."""
     if isinstance(learner, StateLearner):
         table = learner.table
         if type(table) is not ValueTable:
@@ -230,8 +233,8 @@ def _network(model: Any, game: KInARow) -> str | None:
     """The call for a model of Stable-Baselines3, or for a `Snapshot` of one; None for anything else.
 
     Raises:
-        ValueError: the network has a part that the template does not have, or it sees neither planes nor boards, or
-            sees them normalised.
+        ValueError: the network has a layer that the template does not have, or its observations are neither planes nor
+            boards, or are normalised.
     """
     policy = getattr(model, "policy", getattr(model, "_policy", None))
     space = getattr(model, "observation_space", getattr(model, "_space", None))
@@ -250,10 +253,12 @@ def _network(model: Any, game: KInARow) -> str | None:
         windows,
     )
 
+    # The form of its observations.
     kind = seen_type(game, space)
     if kind not in ("planes", "board"):
         raise ValueError(f"a network that sees {kind!r} cannot be exported; planes and boards can")
     sees = "planes last" if space.shape == (game.rows, game.cols, 2) != (2, game.rows, game.cols) else kind
+    # The network that chooses the action: the Q-network of DQN, or the actor of PPO and A2C.
     if hasattr(policy, "q_net"):
         net = getattr(policy, "q_net_ema", policy.q_net)
         after, features, modules = isinstance(net, AfterstateQNetwork), net.features_extractor, list(net.q_net)
@@ -262,6 +267,7 @@ def _network(model: Any, game: KInARow) -> str | None:
         last = policy.action_net
         modules = [*policy.mlp_extractor.policy_net, *(last if after else [last])]
         features = features.of_board if after else features
+    # Its features: the template computes those of lines itself, and convolutions are its first layers.
     arrays: dict[str, Any] = {}
     if isinstance(features, ConvFeatures):
         modules = [*features.layers, *modules]
@@ -269,6 +275,7 @@ def _network(model: Any, game: KInARow) -> str | None:
         arrays["windows"] = windows(features.game)
     elif not isinstance(features, FlattenExtractor):
         raise ValueError(f"features by {type(features).__name__} cannot be exported")
+    # The weights of each layer, and the function after it.
     activations: list[str] = []
     for name, module in [(type(module).__name__, module) for module in modules]:
         if name in ("Linear", "Conv2d"):

@@ -1,4 +1,4 @@
-"""`play`: games against anything that plays, on a board in a notebook or as text."""
+"""The function `play`: games against any player, on a board in a notebook or as text."""
 
 from __future__ import annotations
 
@@ -37,33 +37,33 @@ def play(
     seed: int | None = None,
     widget: bool | None = None,
 ) -> BoardWidget | None:
-    """Plays against anything that plays. In a notebook it gives a board to click, elsewhere it asks for moves.
+    """Plays against any player. In a notebook it gives a board to click, elsewhere it asks for moves.
 
-    On the board one takes moves back, begins again, swaps sides, and sees what the opponent thinks of each move and the
-    exact values. Without a notebook, or if anywidget is not installed, it is what `tictac play` is.
+    The board has buttons to take moves back, to begin again and to swap sides, and shows the opponent's thoughts about
+    each move and the exact values. Without a notebook, or without anywidget, games are played as in `tictac play`.
 
     Args:
-        player: an environment of this package: then its opponent plays, as the environment's `play_as` and `start` say,
-            or two people if it has none. Otherwise the opponent: whatever `load_player` accepts (a policy's name, an
-            agent's file, a policy, a model, a function), or "human" for two people.
-        game: a game's name or rules; unless given the environment's, the agent's or the one its file names, otherwise
+        player: the opponent: whatever `load_player` accepts (a policy's name, an agent's file, a policy, a model, a
+            function), or "human" for two people. Or an environment of this package: then its opponent plays, by its
+            `play_as` and `start`; without an opponent two people play.
+        game: a game's name or rules; None for that of the environment, the agent or its file, otherwise
             "ConnectFour-v0".
-        seat: the person's: "first", "second", "random" or "alternate"; an environment's own, otherwise "alternate",
-            unless given.
-        position: where the games begin: a move string or a `Position`.
-        hints: whether to show the exact values of the moves, as far as they are found in a few seconds.
-        thoughts: whether the board shows what the opponent thinks of the moves.
-        seed: the same seed gives the same games; another one each time unless given.
-        widget: whether to make a board: True, False, or None: if there is a notebook and anywidget.
+        seat: the person's seat: "first", "second", "random" or "alternate"; None for an environment's own, otherwise
+            "alternate".
+        position: the first position of the games: a move string or a `Position`.
+        hints: True to show the exact values of the moves, if they are found in a few seconds.
+        thoughts: True to show the opponent's thoughts about the moves on the board.
+        seed: the same seed gives the same games; None draws one.
+        widget: True to make a board, False to play as text; None for a board in a notebook with anywidget.
 
     Returns:
-        The widget, which a notebook shows if it is the last line of a cell; None if the games are played as text,
-        after the last one.
+        The widget, which a notebook shows if it is the last line of a cell; None after the last game if the games are
+        played as text.
 
     Raises:
         ValueError: an argument is not one of these, or the player does not play the game; the message names it.
         FileNotFoundError: there is no such file.
-        DependencyNotInstalled: `widget=True`, and anywidget is not installed; or the player's file needs what is not.
+        DependencyNotInstalled: `widget=True` and anywidget is not installed, or a package that the player needs is not.
 
     Example:
         >>> play("rule", "TicTacToe-v0")  # doctest: +SKIP
@@ -82,7 +82,7 @@ def play(
 
 
 def _wants_widget(widget: bool | None) -> bool:
-    ipython = sys.modules.get("IPython")  # a kernel has imported it
+    ipython = sys.modules.get("IPython")  # in a notebook, the kernel has imported it
     shell = ipython.get_ipython() if ipython is not None else None
     in_notebook = getattr(shell, "kernel", None) is not None
     if widget is not None and not flag("widget", widget):
@@ -116,13 +116,14 @@ def _series(
         opponent = None if player == "human" else load_player(player, rules)
     if position is not None:
         starts = (unfinished(position, rules),)
-    starts = [Position.from_moves(one.game, one.to_moves()) for one in starts] or [Position.start(rules)]
+    starts = [Position.from_moves(start.game, start.to_moves()) for start in starts] or [Position.start(rules)]
     return Series(starts, opponent, "alternate" if seat is None else seat, seed)
 
 
-def _same_game(own: Game, given: str | Game | None) -> Game:
-    if given is not None and get_game(given) != own:
-        raise ValueError(f"the environment is of {game_name(own) or own}, not of game={shown(given)}; leave game out")
+def _same_game(own: Game, game: str | Game | None) -> Game:
+    """The game of an environment; raises a ValueError if the argument `game` is another one."""
+    if game is not None and get_game(game) != own:
+        raise ValueError(f"the environment is of {game_name(own) or own}, not of game={shown(game)}; leave game out")
     return own
 
 

@@ -1,4 +1,4 @@
-"""The board as a widget, for every notebook that shows widgets: the game as the kernel keeps it, and its script."""
+"""The board as a widget for notebooks: the game in the kernel, and the script in the browser."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import anywidget
 import traitlets
@@ -22,9 +22,37 @@ from tictac_env.solver.exact import shared_solver
 
 OWN = Path(__file__).parent
 SECONDS = 3.0
-"""The time for the exact values of a position; what is not proven by then is shown as unknown."""
+"""The time for the exact values of a position; values that are not proven by then are shown as unknown."""
 SEED = 0
-"""Of the thoughts of an opponent that searches: the same position is always shown with the same numbers."""
+"""The seed of a search for the opponent's thoughts: a position is always shown with the same numbers."""
+
+
+class Insights(TypedDict, total=False):
+    """The insights into a position that are shown, for JSON."""
+
+    thought: dict[str, Any]
+    """The opponent's thoughts (as of `insight.thoughts`)."""
+    truth: dict[str, Any]
+    """The exact values (as of `insight.exact_values`)."""
+
+
+class WidgetView(Insights):
+    """The state of the board that the browser shows, for JSON."""
+
+    position: dict[str, Any]
+    """As of `board_view`."""
+    status: str
+    """The side to move, or the result."""
+    open: bool
+    """True if the person may move."""
+    thinking: bool
+    problem: str
+    """The message of an error; "" if there is none."""
+    opponent: str | None
+    """Its name; None for two people."""
+    undo: bool
+    """True if a move can be taken back."""
+    shows: dict[str, bool]
 
 
 class NotebookTable:
@@ -32,19 +60,18 @@ class NotebookTable:
 
     Args:
         series: the games.
-        shows: whether to show the "thoughts" of the opponent about each of the person's moves, and "exact" values.
-        tell: gets a view, for JSON, whenever there is something new to see: before the opponent thinks, and after.
+        shows: true for "thoughts" to show the opponent's about each of the person's moves, and for "exact" values.
+        send: called with the view whenever it changes: before the opponent thinks, and after.
 
     Attributes:
-        view: the last one: `position` (as of `board_view`), `status` (who is to move, or who has won), `open` (whether
-            the person may move), `thinking`, `problem` ("" if nothing went wrong), `opponent` (its name, None for two
-            people), `undo` (whether a move can be taken back), `shows`, and, if they are shown, `thought` and `truth`.
+        view: the present view.
     """
 
-    def __init__(self, series: Series, shows: dict[str, bool], tell: Callable[[dict[str, Any]], object]) -> None:
-        self._series, self._shows, self._tell = series, shows, tell
+    view: WidgetView
+
+    def __init__(self, series: Series, shows: dict[str, bool], send: Callable[[WidgetView], object]) -> None:
+        self._series, self._shows, self._send = series, shows, send
         self._name = None if series.opponent is None else series.opponent.name
-        self.view: dict[str, Any] = {}
         self.new_game()
 
     @property
@@ -56,7 +83,7 @@ class NotebookTable:
         """Plays a move for the person; the opponent answers.
 
         Raises:
-            ValueError: it is not the person's turn, or `action` is no action.
+            ValueError: it is not the person's turn, or `action` is not an action.
             IllegalMove: it is illegal; nothing has changed.
         """
         if not self._session.persons_turn and not self.position.is_over:
@@ -65,12 +92,12 @@ class NotebookTable:
         self._continue()
 
     def undo(self) -> None:
-        """Takes the person's last move back, and the answer to it; nothing happens if there is none."""
+        """Takes back the person's last move and the reply to it; without a move it does nothing."""
         self._session.take_back()
         self._continue()
 
     def new_game(self, swap: bool = False) -> None:
-        """Begins a game, in the seat whose turn it is; with `swap` in the other seat."""
+        """Begins a game in the person's next seat; with `swap` in the other seat."""
         self._session = self._series.begin(swap)
         self._continue()
 
@@ -79,17 +106,17 @@ class NotebookTable:
         self.new_game(swap=True)
 
     def show(self, thoughts: bool | None = None, exact: bool | None = None) -> None:
-        """Shows or hides what the opponent thinks, and the exact values; None leaves it as it is.
+        """Shows or hides the opponent's thoughts and the exact values; None makes no change.
 
         Raises:
-            ValueError: one is not True, False or None.
+            ValueError: one of them is not True, False or None.
         """
-        wanted = {"thoughts": thoughts, "exact": exact}
-        self._shows |= {name: flag(name, on) for name, on in wanted.items() if on is not None}
+        changes = {"thoughts": thoughts, "exact": exact}
+        self._shows |= {name: flag(name, on) for name, on in changes.items() if on is not None}
         self._continue()
 
     def answer(self, request: Any) -> None:
-        """Does what the browser asks for; what cannot be done is reported in the view.
+        """Does what the browser requests; an error is reported in the view.
 
         Args:
             request: a dict with "do": "play" (with the "action", and the "moves" of the position that was clicked),
@@ -106,40 +133,42 @@ class NotebookTable:
                     self.new_game()
                 case {"do": "swap"}:
                     self.swap()
-                case {"do": "show", **rest} if rest.keys() <= self._shows.keys():
-                    asked: Any = rest
-                    self.show(**asked)
+                case {"do": "show"} if request.keys() <= {"do", *self._shows}:
+                    self.show(request.get("thoughts"), request.get("exact"))
                 case _:
                     raise ValueError(f"a request must be to play, undo, new, swap or show, not {shown(request)}")
         except ValueError as error:
             self._report(problem=str(error))
 
     def _continue(self) -> None:
-        """Lets the opponent play while it is its turn, and shows the position then."""
+        """Lets the opponent play if it is its turn, then shows the position."""
         session, problem = self._session, ""
         try:
             while not (session.persons_turn or session.position.is_over):
                 self._report(thinking=True)
                 session.play(session.choose())
-        except Exception as error:  # a policy is anybody's code: the game can be taken back or begun again
+        except Exception as error:  # a policy may raise anything; the person can still undo or begin again
             problem = f"{self._name} failed: {type(error).__name__}: {error}"
         finally:
-            self._report(problem=problem)  # after Ctrl-C, too, it thinks no more
-        if not session.persons_turn or not any(self._shows.values()):
-            return
-        found: dict[str, Any] = {}
+            self._report(problem=problem)  # after Ctrl-C too, `thinking` must end
+        if session.persons_turn and any(self._shows.values()):
+            self._report_insights()
+
+    def _report_insights(self) -> None:
+        """Shows the opponent's thoughts about the person's moves and the exact values, as far as they are shown."""
+        problem, insights = "", Insights()
         position = self.position
-        opponent = session.sides[1 - position.seat]
+        opponent = self._session.sides[1 - position.seat]
         try:
             if self._shows["thoughts"] and opponent is not None:
-                found["thought"] = insight.thoughts(opponent, position, SEED)
+                insights["thought"] = insight.thoughts(opponent, position, SEED)
         except Exception as error:
-            found["problem"] = f"{self._name} does not say what it thinks: {type(error).__name__}: {error}"
+            problem = f"the thoughts of {self._name} failed: {type(error).__name__}: {error}"
         if self._shows["exact"]:
-            found["truth"] = insight.exact_values(shared_solver(position.game), position, SECONDS)
-        self._report(**found)
+            insights["truth"] = insight.exact_values(shared_solver(position.game), position, SECONDS)
+        self._report(False, problem, insights)
 
-    def _report(self, thinking: bool = False, problem: str = "", **insights: Any) -> None:
+    def _report(self, thinking: bool = False, problem: str = "", insights: Insights | None = None) -> None:
         session = self._session
         self.view = {
             "position": insight.board_view(session.position),
@@ -150,9 +179,9 @@ class NotebookTable:
             "opponent": self._name,
             "undo": session.can_take_back,
             "shows": dict(self._shows),
-            **insights,
+            **(insights or {}),
         }
-        self._tell(self.view)
+        self._send(self.view)
 
     def _status(self, thinking: bool) -> str:
         session = self._session
@@ -167,7 +196,7 @@ class NotebookTable:
 
 
 def widget_script() -> str:
-    """The widget's ES module, complete: its styles, the page's modules that it uses, and itself."""
+    """The widget's complete ES module: its styles, the modules of the page that it uses, and its own script."""
     style = "".join((STATIC / name).read_text(encoding="utf-8") for name in ("base.css", "board.css"))
     style = re.sub(r":root(\[[^\]]*\])", r":host(\1)", style).replace(":root", ":host")  # for the shadow root
     style += (OWN / "widget.css").read_text(encoding="utf-8")
@@ -183,8 +212,8 @@ class BoardWidget(anywidget.AnyWidget):
         shows: as of `NotebookTable`.
 
     Attributes:
-        table: the game: `table.play(action)`, `table.undo()` and so on do what the buttons do.
-        view: what the browser shows (see `NotebookTable`).
+        table: the game: `table.play(action)`, `table.undo()` and so on do the same as the buttons.
+        view: the `WidgetView` that the browser shows.
     """
 
     _esm = widget_script()
@@ -205,7 +234,7 @@ class BoardWidget(anywidget.AnyWidget):
         return f"{self.position}\n{self.view['status']}" if self.view else object.__repr__(self)
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        """The widget, and for pages that cannot run it, such as an exported notebook, a picture of the board."""
+        """The widget, and a picture of the board for pages that cannot run it, such as an exported notebook."""
         bundle = super()._repr_mimebundle_(**kwargs)
         data, metadata = bundle if isinstance(bundle, tuple) else (bundle or {}, {})
         return {**data, "text/html": self.position._repr_svg_()}, metadata
