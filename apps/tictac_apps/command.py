@@ -1,14 +1,13 @@
 """The programs `tictac` and `tictac-env`.
 
-This module imports the packages within a function, so that Ctrl-C during the import does not show a traceback.
+This module imports the commands within a function, so that Ctrl-C during the import does not show a traceback.
 """
 
 import os
 import sys
 from collections.abc import Sequence
 
-STOPPED, WRONG = 130, 2
-"""The exit statuses after Ctrl-C or SIGTERM, by the convention of shells, and after an error."""
+from tictac_apps.exit_statuses import STOPPED, WRONG
 
 
 def main(words: Sequence[str] | None = None) -> int:

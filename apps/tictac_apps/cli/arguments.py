@@ -11,11 +11,11 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from gymnasium.error import DependencyNotInstalled
 
-from tictac_apps.command import WRONG
+from tictac_apps.exit_statuses import WRONG
 from tictac_env.checks import parse_whole
 from tictac_env.games import Game, game_name
 from tictac_env.games.registry import import_game, known_names
@@ -25,15 +25,15 @@ from tictac_env.policies.loading import ACCEPTED
 from tictac_env.storage import check_writable, save_text
 
 COMPLETE = "complete"
-"""The attribute in which `shtab` looks for how an argument is completed."""
+"""The attribute of an argument in which `shtab` looks for its completion."""
 
 
 class CommandParser(argparse.ArgumentParser):
     """A parser that is filled when it is first used, and reports an error in one line.
 
     Args:
-        fill: adds the description and the arguments, when the parser is first used; None if they are there already.
-        keywords: those of `argparse.ArgumentParser`.
+        fill: called when the parser is first used, to add the description and the arguments; None if they are there.
+        **keywords: those of `argparse.ArgumentParser`.
     """
 
     def __init__(self, *, fill: Callable[[CommandParser], None] | None = None, **keywords: Any) -> None:
@@ -41,13 +41,13 @@ class CommandParser(argparse.ArgumentParser):
         self._fill = fill
 
     def fill(self) -> None:
-        """Adds what is to be added, once."""
+        """Adds the description and the arguments; later calls do nothing."""
         fill, self._fill = self._fill, None
         if fill is not None:
             fill(self)
 
     def fill_all(self) -> None:
-        """Fills the parser and those of its commands, as far as what they need is installed."""
+        """Fills the parser and those of its commands, but for those whose packages are not installed."""
         with contextlib.suppress(DependencyNotInstalled):
             self.fill()
         for action in self._actions:
@@ -56,14 +56,14 @@ class CommandParser(argparse.ArgumentParser):
                     command.fill_all()
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """As the base class's, but the command's own parser reports unknown arguments."""
+        """Parses arguments like the base class, but the command's own parser reports unknown arguments."""
         self.fill()
-        found, unknown = super().parse_known_args(args, namespace)
+        options, unknown = super().parse_known_args(args, namespace)
         if unknown:
             self.error(f"unrecognized arguments: {' '.join(unknown)}")
-        return found, unknown
+        return options, unknown
 
-    def error(self, message: str) -> Any:
+    def error(self, message: str) -> NoReturn:
         """Reports the error in one line, with the choices for a missing word, and ends the program with status 2."""
         for action in self._actions:
             if action.choices and message.endswith(f"required: {action.metavar or action.dest}"):
@@ -72,7 +72,7 @@ class CommandParser(argparse.ArgumentParser):
 
 
 class _Formatter(argparse.HelpFormatter):
-    """Wraps paragraphs to the terminal's width, but leaves indented ones (examples) as they are."""
+    """Wraps paragraphs to the terminal's width, but not indented ones (examples)."""
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         paragraphs = text.strip("\n").split("\n\n")
@@ -82,7 +82,7 @@ class _Formatter(argparse.HelpFormatter):
 
 
 def add_game_option(parser: argparse.ArgumentParser, default: str = "TicTacToe-v0", of_players: bool = True) -> None:
-    """Adds `--game`; `chosen_game` says which game it asks for, also if it is not given."""
+    """Adds `--game`, which `chosen_game` reads."""
     games = (
         f"{', '.join(known_names())}; with sizes, such as KInARow-v0:5x6-4 or KInARow-v0:4x4-3,gravity=False; or "
         "your own game as module:Name-v0 (the module is imported)"
@@ -94,7 +94,7 @@ def add_game_option(parser: argparse.ArgumentParser, default: str = "TicTacToe-v
 
 
 def game_named(text: str) -> str:
-    """The name of a game as a command line gives it; the module of "module:Name-v0" is imported."""
+    """The name of the game in an argument; the module of "module:Name-v0" is imported."""
     try:
         return import_game(text)
     except ValueError as error:
@@ -102,8 +102,9 @@ def game_named(text: str) -> str:
 
 
 def chosen_game(options: argparse.Namespace, *players: str) -> Game:
-    """The game of `--game`, else the one that the players' files name, else the command's default. If it is not given
-    and the output is for programs, stderr names it.
+    """The game of `--game`, else the one that the players' files name, else the command's default.
+
+    If `--game` is missing and the output is for programs, the game is printed to stderr.
     """
     game = game_for(options.game, *players, default=options.default_game)
     if options.game is None and any(vars(options).get(form) for form in ("json", "csv", "csv_games")):
@@ -113,8 +114,8 @@ def chosen_game(options: argparse.Namespace, *players: str) -> Game:
 
 def add_moves(parser: argparse.ArgumentParser) -> None:
     """Adds `moves`, which may be several words: "4453", or "4 4 5 3" without quotes."""
-    told = "the moves so far, such as 4453, 4 4 5 3 or 4,4,5,3 (default: none, the empty board)"
-    parser.add_argument("moves", nargs="*", metavar="MOVES", help=told)
+    text = "the moves so far, such as 4453, 4 4 5 3 or 4,4,5,3 (default: none, the empty board)"
+    parser.add_argument("moves", nargs="*", metavar="MOVES", help=text)
 
 
 def add_player(parser: argparse.ArgumentParser, *names: str, more: str = "", **keywords: Any) -> None:
@@ -130,18 +131,18 @@ def add_file(parser: argparse._ActionsContainer, *names: str, folder: bool = Fal
 
 
 def complete_words(action: argparse.Action, name: str, words: Sequence[str], files: bool = False) -> None:
-    """Has shells complete an argument by some words, and files if wanted, and allows all others."""
+    """Makes shells complete an argument by some words and, with `files`, by files; other words are allowed, too."""
     listed = " ".join(words)
     bash, zsh = f'compgen -W "{listed}" -- "$1"', f"compadd -- {listed}"
     if files:
         bash, zsh = f'{bash}; compgen -f -- "$1"', f"{zsh}; _files"
-    completed = {
+    completion = {
         "bash": f"_tictac_{name}",
         "zsh": f"_tictac_{name}",
         "fish": listed + " (__fish_complete_path (commandline -ct))" * files,
         "preamble": {"bash": f"_tictac_{name}() {{ {bash}; }}", "zsh": f"_tictac_{name}() {{ {zsh} }}"},
     }
-    setattr(action, COMPLETE, completed)
+    setattr(action, COMPLETE, completion)
 
 
 def add_json(parser: argparse._ActionsContainer) -> None:
@@ -150,9 +151,12 @@ def add_json(parser: argparse._ActionsContainer) -> None:
 
 
 def add_forms(parser: argparse.ArgumentParser, **tables: str) -> argparse._ActionsContainer:
-    """Adds the forms of a result, of which only one may be given, and `--output`; returns the group of the forms.
+    """Adds the forms of a result, which exclude each other, and `--output`, for `print_result`.
 
-    The forms are `--json`, and a table for each keyword: `csv="the ratings"` adds `--csv`. `print_result` obeys them.
+    The forms are `--json`, and a table for each keyword: `csv="the ratings"` adds `--csv`.
+
+    Returns:
+        The group of the forms.
     """
     forms = parser.add_mutually_exclusive_group()
     add_json(forms)
@@ -163,7 +167,7 @@ def add_forms(parser: argparse.ArgumentParser, **tables: str) -> argparse._Actio
 
 
 def _writable(text: str) -> Path:
-    """A path at which a file can be written, found out now and not after an hour."""
+    """The path of a file that can be written: an error now is better than one after an hour."""
     path = Path(text)
     check_writable(path)
     return path
@@ -175,7 +179,7 @@ def print_result(
     forms: Mapping[str, Callable[[], str]],
     show: Callable[[str], None] = print,
 ) -> None:
-    """Prints or writes a result in the form that the options name.
+    """Prints or writes a result in the form of the options.
 
     Args:
         options: those of `add_forms`.
@@ -195,9 +199,9 @@ def print_result(
 
 
 def add_workers(parser: argparse._ActionsContainer, default: int = 1) -> None:
-    """Adds `--workers` and `--ray`; `chosen_workers` says what they ask for."""
-    told = f"use N processes (default: {default}); with --ray, use N CPUs of the cluster (default: all)"
-    add_number(parser, "--workers", whole_number(1), told)
+    """Adds `--workers` and `--ray`, which `chosen_workers` reads."""
+    text = f"use N processes (default: {default}); with --ray, use N CPUs of the cluster (default: all)"
+    add_number(parser, "--workers", whole_number(1), text)
     parser.add_argument(
         "--ray",
         nargs="?",
@@ -223,13 +227,13 @@ def add_number(
     parser: argparse._ActionsContainer,
     name: str,
     kind: Callable[[str], float],
-    told: str,
+    text: str,
     default: float | None = None,
     metavar: str = "N",
 ) -> None:
     """Adds an option that is a number (`whole_number`, `decimal`); its help ends with the default, if there is one."""
-    told += "" if default is None else " (default: %(default)g)"
-    parser.add_argument(name, type=kind, default=default, metavar=metavar, help=told)
+    text += "" if default is None else " (default: %(default)g)"
+    parser.add_argument(name, type=kind, default=default, metavar=metavar, help=text)
 
 
 def default_of(function: Callable[..., Any], parameter: str) -> Any:
@@ -240,13 +244,13 @@ def default_of(function: Callable[..., Any], parameter: str) -> Any:
 def add_seed(parser: argparse._ActionsContainer, default: int | None = 0) -> None:
     """Adds `--seed`."""
     shown = "a new seed each time" if default is None else str(default)
-    told = f"the same seed gives the same results (default: {shown})"
-    parser.add_argument("--seed", type=whole_number(), default=default, metavar="N", help=told)
+    text = f"the same seed gives the same results (default: {shown})"
+    parser.add_argument("--seed", type=whole_number(), default=default, metavar="N", help=text)
 
 
 @contextlib.contextmanager
 def continuing(path: Path | None, what: str) -> Iterator[None]:
-    """Work that a file keeps, if it is not None: where it is interrupted, stderr says that it can continue."""
+    """Wraps work whose results a file keeps, if there is one: after an interrupt, stderr says that it can continue."""
     try:
         yield
     except (KeyboardInterrupt, ConnectionError):
@@ -255,8 +259,8 @@ def continuing(path: Path | None, what: str) -> Iterator[None]:
         raise
 
 
-def as_json(value: Any) -> str:
-    """A value as JSON that any program can read: no NaN, no infinities."""
+def as_json(value: object) -> str:
+    """The value as JSON that any program can read: without NaN and infinities."""
     return json.dumps(value, indent=1, allow_nan=False)
 
 
@@ -264,10 +268,10 @@ def whole_number(low: int = 0, high: float = math.inf) -> Callable[[str], int]:
     """The type of an option whose value is an integer in [low, high]."""
 
     def read(text: str) -> int:
-        found = parse_whole(text, low, high)
-        if found is None:
+        value = parse_whole(text, low, high)
+        if value is None:
             raise argparse.ArgumentTypeError(f"must be an integer {_range(low, high)}, not {text!r}")
-        return found
+        return value
 
     return read
 
@@ -277,12 +281,12 @@ def decimal(low: float = 0, high: float = math.inf) -> Callable[[str], float]:
 
     def read(text: str) -> float:
         try:
-            found = float(text)
+            value = float(text)
         except ValueError:
-            found = math.nan
-        if not (low <= found <= high and math.isfinite(found)):
+            value = math.nan
+        if not (low <= value <= high and math.isfinite(value)):
             raise argparse.ArgumentTypeError(f"must be a number {_range(low, high)}, not {text!r}")
-        return found
+        return value
 
     return read
 

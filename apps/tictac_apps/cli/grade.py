@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from tictac_apps.cli.arguments import (
     add_file,
@@ -31,15 +30,15 @@ FORMATS = ("gradescope", "nbgrader")
 
 def add_grade(parser: argparse.ArgumentParser) -> None:
     add_file(parser, "submissions", nargs="*", metavar="SUBMISSION", help="a file, a folder, or a folder of these")
-    told = parser.add_argument(
+    assignment = parser.add_argument(
         "--assignment", metavar="NAME", help=f"the assignment: {', '.join(assignments())}, or a rubric's path (.toml)"
     )
-    complete_words(told, "assignments", assignments(), files=True)
+    complete_words(assignment, "assignments", assignments(), files=True)
     parser.add_argument(
         "--game",
         type=game_named,
         metavar="GAME",
-        help="the rubric's game; give it if the game is your own, as module:Name-v0",
+        help="the rubric's game; needed if the game is your own, as module:Name-v0",
     )
     forms = add_forms(parser, csv="the points of all submissions")
     forms.add_argument("--format", choices=FORMATS, help="print the result in the format of this platform")
@@ -111,38 +110,39 @@ def _run(options: argparse.Namespace) -> int:
         if options.cell is not None:
             print(points(options.submissions[0], rubric, options.cell, unconfined=options.unconfined))
             return 0
-        found = grade(options.submissions[0], rubric, page=options.page, unconfined=options.unconfined)
-        _print(options, str(found), found, [found])
+        graded = grade(options.submissions[0], rubric, page=options.page, unconfined=options.unconfined)
+        _print(options, str(graded), {"json": lambda: as_json(graded.to_dict())}, [graded])
         return 0
     class_ = handed_in_by_all(options.submissions, rubric.file)
     report = grade_class(class_, rubric, options.workers, options.page, progress=True, unconfined=options.unconfined)
     text = str(report)
     if options.tournament:
-        played = class_tournament(report)
-        text = f"{text}\n\n{played}\n\n{played.ratings()}"
-    _print(options, text, report, report.grades)
+        tournament = class_tournament(report)
+        text = f"{text}\n\n{tournament}\n\n{tournament.ratings()}"
+    _print(options, text, {"json": lambda: as_json(report.to_dict()), "csv": report.to_csv}, report.grades)
     return 0
 
 
-def _print(options: argparse.Namespace, text: str, report: Any, grades: Sequence[Grade]) -> None:
-    """Prints or writes the report in the form that the options name."""
+def _print(
+    options: argparse.Namespace, text: str, forms: Mapping[str, Callable[[], str]], grades: Sequence[Grade]
+) -> None:
+    """Prints or writes a report in the form of the options: one of `forms`, or the one of a platform."""
 
     def of_platform() -> str:
         if options.format == "gradescope":
             return as_json(gradescope(grades[0]))
-        each = [nbgrader(grade) for grade in grades]
-        return as_json(each[0] if len(each) == 1 else each)
+        records = [nbgrader(grade) for grade in grades]
+        return as_json(records[0] if len(records) == 1 else records)
 
-    forms = {"json": lambda: as_json(report.to_dict()), "csv": lambda: report.to_csv(), "format": of_platform}
-    print_result(options, text, forms)
+    print_result(options, text, {**forms, "format": of_platform})
 
 
 def _hand_out(assignment: str, folder: Path) -> int:
-    """Copies the hand-out and the starter file, the latter under the name to hand in; nothing is overwritten."""
+    """Copies the hand-out, and the starter file under the name to hand in; nothing is overwritten."""
     home, rubric = assignment_folder(assignment), load_rubric(assignment)
     for name, target in (("handout.md", folder / "handout.md"), ("starter.py", folder / rubric.file)):
         if target.exists():
-            raise ValueError(f"{target} is there already")
+            raise ValueError(f"{target} exists already")
         save_text(target, (home / name).read_text(encoding="utf-8"))
         print(target)
     return 0

@@ -1,4 +1,4 @@
-"""The command `tictac`: its commands, how errors are reported, and how a run ends.
+"""The command `tictac`: the table of its commands, the reports of errors, and the exit status.
 
 A command is a function `run_NAME(options) -> int` of one of this package's modules, which is imported when the command
 is used, so that `tictac --help` stays quick. The function's docstring is the text of `--help`, `add_NAME(parser)` adds
@@ -23,7 +23,7 @@ from gymnasium.error import DependencyNotInstalled
 
 import tictac_env
 from tictac_apps.cli.arguments import CommandParser
-from tictac_apps.command import STOPPED, WRONG
+from tictac_apps.exit_statuses import STOPPED, WRONG
 from tictac_env.lazy import see_current_folder
 
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -49,18 +49,20 @@ IN_FRONT = 7
 """The number of commands that `tictac --help` shows first."""
 
 BROKEN_PIPE = 141
-"""The exit status if nobody reads the output any more."""
+"""The exit status if the reader of the output has closed it."""
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Runs the command; returns its exit status: 0, 2 after an error, 130 after Ctrl-C, and 1 if a limit was reached.
-    Without words it prints the help.
+    """Runs a command line, by default the program's own; without a command it prints the help.
 
-    SIGTERM, with which batch systems and containers end programs, does what Ctrl-C does: what is learned or played so
-    far is kept wherever Ctrl-C keeps it.
+    SIGTERM, with which batch systems and containers end programs, does the same as Ctrl-C: results so far are kept
+    wherever Ctrl-C keeps them.
+
+    Returns:
+        The exit status: 0, 1 if a limit was reached, 2 after an error, 130 after Ctrl-C.
 
     Raises:
-        SystemExit: the words are no command line (status 2), or ask for help or the version (0).
+        SystemExit: the command line is wrong (status 2), or asks for help or the version (0).
 
     Example:
         >>> from tictac_apps.cli import main
@@ -72,7 +74,7 @@ def main(words: Sequence[str] | None = None) -> int:
         X to move
         0
     """
-    see_current_folder()  # a player may be a function in a file of it
+    see_current_folder()  # a player may be a function in a file there
     try:
         with _terminable():
             parser = make_parser()
@@ -96,11 +98,11 @@ def main(words: Sequence[str] | None = None) -> int:
 
 @contextmanager
 def _terminable() -> Iterator[None]:
-    """Makes SIGTERM do what Ctrl-C does; in the main thread only, as others receive no signals."""
+    """Handles SIGTERM like Ctrl-C; in the main thread only, as other threads receive no signals."""
 
     def stop(number: int, frame: FrameType | None) -> None:
-        pressed = signal.getsignal(signal.SIGINT)  # a shell makes its background jobs ignore it
-        (pressed if callable(pressed) else signal.default_int_handler)(number, frame)
+        on_ctrl_c = signal.getsignal(signal.SIGINT)  # a shell makes its background jobs ignore it
+        (on_ctrl_c if callable(on_ctrl_c) else signal.default_int_handler)(number, frame)
 
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -113,10 +115,10 @@ def _terminable() -> Iterator[None]:
 
 
 class _Overview(CommandParser):
-    """The parser of `tictac` alone, whose help fits on one screen."""
+    """The parser of `tictac` itself, whose help fits on one screen."""
 
     def format_help(self) -> str:
-        lines = [f"  {name:17}{told}" for name, (_, told) in COMMANDS.items()]
+        lines = [f"  {name:17}{title}" for name, (_, title) in COMMANDS.items()]
         front, more = "\n".join(lines[:IN_FRONT]), "\n".join(lines[IN_FRONT:])
         begin = "Tic-tac-toe and Connect Four: play, train, judge and solve. To begin, type\n\n  tictac play"
         ask = "tictac COMMAND --help explains a command; tictac --version"

@@ -1,4 +1,4 @@
-"""The commands that make something or serve it: export, dataset, serve, warm, completion."""
+"""The commands that make or serve something: export, dataset, serve, warm, completion."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from tictac_env.games.registry import known_names
 from tictac_env.storage import check_writable
 
 MAX_TRAININGS = 64
-"""The most trainings at once that `tictac serve` takes; each is a process."""
+"""The largest number of trainings at once that `tictac serve` accepts; each is a process."""
 
 
 def add_export_agent(parser: argparse.ArgumentParser) -> None:
@@ -60,7 +60,7 @@ def run_export_agent(options: argparse.Namespace) -> int:
     if options.output.suffix != ".py":
         raise ValueError(f"--output must end in .py, not {str(options.output)!r}")
     game = chosen_game(options, options.player)
-    from tictac_apps.export import export_agent  # and here and below: what it imports, other commands need not
+    from tictac_apps.export import export_agent  # here and below: other commands do not need these imports
 
     size = export_agent(options.player, options.output, game, options.seed)
     print(f"{options.output} ({size / 1000:,.0f} kB), plays {game_name(game) or game}")
@@ -89,15 +89,15 @@ def run_export_page(options: argparse.Namespace) -> int:
 def add_dataset_prompts(parser: argparse.ArgumentParser) -> None:
     add_file(parser, "output", metavar="FILE", help="the file, .jsonl or .parquet (extra llm), which is replaced")
     add_game_option(parser, of_players=False)
-    told = "the positions (default: all of a game that can be tabulated; of others it must be given)"
-    add_number(parser, "--rows", whole_number(1), told)
-    told = "the share of the symmetry classes in the split test"
-    add_number(parser, "--test", decimal(0, 1), told, default_of(prompt_rows, "test"), "SHARE")
+    text = "the number of positions (default: all of a game that can be tabulated; required for other games)"
+    add_number(parser, "--rows", whole_number(1), text)
+    text = "the share of the symmetry classes in the split test"
+    add_number(parser, "--test", decimal(0, 1), text, default_of(prompt_rows, "test"), "SHARE")
     prompts = parser.add_argument_group("the prompts")
     prompts.add_argument("--list-moves", action="store_true", help="list the legal moves")
     number, board = (default_of(BoardHarness, name) for name in ("first_number", "board"))
-    told = "the number of the first move (default: %(default)s)"
-    prompts.add_argument("--first-number", type=int, choices=(0, 1), default=number, help=told)
+    text = "the number of the first move (default: %(default)s)"
+    prompts.add_argument("--first-number", type=int, choices=(0, 1), default=number, help=text)
     prompts.add_argument("--board", choices=BOARDS, default=board, help="the form of the board (default: %(default)s)")
     add_seed(parser)
 
@@ -171,7 +171,7 @@ def run_serve(options: argparse.Namespace) -> int:
     """Serves a web page on which people play games, see what agents think, and train agents.
 
     The page needs no internet, and by default only this machine can open it. There are no accounts and no passwords:
-    anybody who reaches the address can use the page, within limits for each visitor.
+    anyone who reaches the address can use the page, within limits for each visitor.
 
     Examples:
       tictac serve                                    http://127.0.0.1:8000/
@@ -207,7 +207,7 @@ def add_warm(parser: argparse.ArgumentParser) -> None:
 
 
 def run_warm(options: argparse.Namespace) -> int:
-    """Compiles everything now, so that no later command waits for the compiler.
+    """Compiles everything now, so that later commands need not wait for the compiler.
 
     This helps before a class begins, or in a container image. The machine code is saved in your cache folder, or in
     the folder that the variable TICTAC_CACHE_DIR names. It works with this version of the package, on processors like
@@ -225,8 +225,8 @@ def run_warm(options: argparse.Namespace) -> int:
     games = options.games or known_names()
     names = [one_of("--only", name, list(FIRST_USES)) for name in options.only or FIRST_USES]
     make_first_uses(games, names)
-    if told := unkept():
-        raise OSError(told)
+    if text := unkept():
+        raise OSError(text)
     print(f"{', '.join(names)} of {', '.join(games)}: compiled in {time.monotonic() - began:.0f} s, in {CACHE_FOLDER}")
     return 0
 
@@ -246,7 +246,7 @@ def run_completion(options: argparse.Namespace) -> int:
       tictac completion zsh > ~/.zfunc/_tictac              (a folder of $fpath)
       tictac completion fish > ~/.config/fish/completions/tictac.fish
     """
-    from tictac_apps.cli.main import make_parser  # which imports the modules of commands, this one too
+    from tictac_apps.cli.main import make_parser  # it imports the modules of commands, this one too
 
     parser = make_parser()
     parser.fill_all()

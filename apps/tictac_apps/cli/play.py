@@ -1,4 +1,4 @@
-"""The command `tictac play`: games at the terminal and in a window, what is shown, asked, and understood."""
+"""The command `tictac play`: games in the terminal and in a window."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tictac_env.rng import new_state
 Answer = TypeVar("Answer")
 
 OPPONENT = "level:5"
-"""The opponent if none is named."""
+"""The default opponent."""
 
 COMMANDS = {
     "hint": "the exact value of every move",
@@ -33,10 +33,10 @@ COMMANDS = {
     "help": "these lines",
     "quit": "ends the game",
 }
-"""The words that may be typed instead of a move; their first letters are enough, if they are no move."""
+"""The words that may be typed instead of a move; their first letters are enough if these are not a move."""
 AGAIN = ("yes", "no", "undo", "moves", "quit")
 HINT, UNDO, ANOTHER, CLOSE = "f1", "backspace", ("return", "enter"), "escape"
-"""The keys in a window that are no moves, by pygame's names."""
+"""The keys of a window that are not moves, by pygame's names."""
 
 
 def add_play(parser: argparse.ArgumentParser) -> None:
@@ -57,8 +57,8 @@ def add_play(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--position", metavar="MOVES", default="", help="start each game after these moves, such as 51")
     parser.add_argument("--hints", action="store_true", help="show the exact values before each of your moves")
     parser.add_argument("--window", action="store_true", help="play in a window with the mouse (needs the extra human)")
-    told = "the pause before each move when two players play each other"
-    add_number(parser, "--delay", decimal(0, 60), told, 1.0, "SECONDS")
+    text = "the pause before each move when two players play each other"
+    add_number(parser, "--delay", decimal(0, 60), text, 1.0, "SECONDS")
     add_seed(parser, None)
 
 
@@ -98,7 +98,7 @@ def _watched(options: argparse.Namespace, start: Position) -> Session:
     """The game of two players.
 
     Raises:
-        ValueError: there are more than two, a person is one of them, or an option is for persons.
+        ValueError: there are more than two players, one is a person, or an option is for games of a person.
     """
     if len(options.players) > 2:
         raise ValueError(f"at most two players play a game, not {len(options.players)}: {', '.join(options.players)}")
@@ -121,7 +121,7 @@ class Table(ABC):
 
     @abstractmethod
     def play(self, session: Session) -> bool:
-        """Plays a game to its end; True if the person wants another one.
+        """Plays a game to its end; True if the person wants another game.
 
         Raises:
             IllegalMove: a player's choice is illegal.
@@ -129,7 +129,8 @@ class Table(ABC):
             KeyboardInterrupt: Ctrl-C was pressed.
         """
 
-    def _go_on(self, session: Session) -> bool:
+    def _play_on(self, session: Session) -> bool:
+        """Takes turns until the game ends and stays ended; True if the person wants another game."""
         while True:
             if session.position.is_over:
                 if (wants := self._after(session)) is not None:
@@ -145,7 +146,7 @@ class Table(ABC):
 
     @abstractmethod
     def _reply(self, session: Session, delay: float = 0) -> None:
-        """Plays the move of the player that is to move, after `delay` seconds."""
+        """Plays the move of the player to move, after `delay` seconds."""
 
     @abstractmethod
     def _after(self, session: Session) -> bool | None:
@@ -156,37 +157,37 @@ class TerminalTable(Table):
     """A terminal at which a person plays.
 
     Args:
-        show_hints: whether to show the values of the moves before each of the person's.
-        ask: prints a question and returns the answer; `input` unless given.
-        tell: shows a text; `print` unless given.
+        show_hints: True to show the values of the moves before each of the person's moves.
+        ask: prints a question and returns the answer.
+        show: shows a text.
     """
 
     def __init__(
-        self, show_hints: bool = False, ask: Callable[[str], str] = input, tell: Callable[[str], object] = print
+        self, show_hints: bool = False, ask: Callable[[str], str] = input, show: Callable[[str], object] = print
     ) -> None:
         self._show_hints = show_hints
         self._ask = ask
-        self._tell = tell
+        self._show = show
 
     def play(self, session: Session) -> bool:
-        self._tell(_who_plays(session))
+        self._show(_who_plays(session))
         try:
-            return self._go_on(session)
+            return self._play_on(session)
         except EOFError:
-            self._tell(f"\nThe input has ended, the game stands at {_moves(session)}.")
+            self._show(f"\nThe input has ended, the game stands at {_moves(session)}.")
             return False
 
     def watch(self, session: Session, delay: float) -> None:
-        self._tell(f"{_who_plays(session)}\n\n{session.position}")
+        self._show(f"{_who_plays(session)}\n\n{session.position}")
         while not session.position.is_over:
             self._reply(session, delay)
-            self._tell(f"\n{session.position}")
-        self._tell(f"{session.result()} The game: {_moves(session)}")
+            self._show(f"\n{session.position}")
+        self._show(f"{session.result()} The game: {_moves(session)}")
 
     def _turn(self, session: Session) -> bool:
         position = session.position
         game = position.game
-        self._tell(f"\n{position}")
+        self._show(f"\n{position}")
         if self._show_hints:
             self._hint(session)
         while True:
@@ -199,23 +200,23 @@ class TerminalTable(Table):
             command = "" if action >= 0 else _command(typed, COMMANDS)
             match command:
                 case "help":
-                    self._tell("\n".join(f"  {name:6}{told}" for name, told in COMMANDS.items()))
+                    self._show("\n".join(f"  {name:6}{effect}" for name, effect in COMMANDS.items()))
                 case "hint":
                     self._hint(session)
                 case "undo":
                     if session.take_back():
                         return True
-                    self._tell("There is no move of yours to take back.")
+                    self._show("There is no move of yours to take back.")
                 case "moves":
-                    self._tell(_moves(session))
+                    self._show(_moves(session))
                 case "quit":
-                    self._tell(f"The game stands at {_moves(session)}.")
+                    self._show(f"The game stands at {_moves(session)}.")
                     return False
                 case _ if action >= 0:
-                    legal = ", ".join(format_moves(game, [one]) for one in position.legal_actions)
-                    self._tell(f"{typed} is {'full' if game.stones_fall else 'taken'}; you can play {legal}.")
+                    legal = ", ".join(format_moves(game, [other]) for other in position.legal_actions)
+                    self._show(f"{typed} is {'full' if game.stones_fall else 'taken'}; you can play {legal}.")
                 case _:
-                    self._tell(f"{typed!r} is not a move: type {move_range(game)}, or {_listed(COMMANDS)}.")
+                    self._show(f"{typed!r} is not a move: type {move_range(game)}, or {_listed(COMMANDS)}.")
 
     def _reply(self, session: Session, delay: float = 0) -> None:
         seat = session.position.seat
@@ -226,14 +227,14 @@ class TerminalTable(Table):
         action = session.choose()
         session.play(action)
         played = f"{who} plays {format_moves(session.position.game, [action])}."
-        self._tell(played.ljust(len(thinking)) if on_terminal else played)
+        self._show(played.ljust(len(thinking)) if on_terminal else played)
 
     def _hint(self, session: Session) -> None:
         for line in hints(session.position):
-            self._tell(f"  {line}")
+            self._show(f"  {line}")
 
     def _after(self, session: Session) -> bool | None:
-        self._tell(f"\n{session.position}\n{session.result()}")
+        self._show(f"\n{session.position}\n{session.result()}")
         while True:
             typed = self._ask("Again? (yes, no, undo or moves): ").strip().lower()
             match _command(typed, AGAIN):
@@ -244,18 +245,18 @@ class TerminalTable(Table):
                 case "undo":
                     if session.take_back():
                         return None
-                    self._tell("There is no move of yours to take back.")
+                    self._show("There is no move of yours to take back.")
                 case "moves":
-                    self._tell(_moves(session))
+                    self._show(_moves(session))
                 case _:
-                    self._tell(f"{typed!r} is no answer: type {_listed(AGAIN)}.")
+                    self._show(f"{typed!r} is not an answer: type {_listed(AGAIN)}.")
 
 
 class WindowTable(Table):
     """A window in which a person plays. It stays open after the last move.
 
     Args:
-        show_hints: whether to show the values of the moves in the title before each of the person's.
+        show_hints: True to show the values of the moves in the title before each of the person's moves.
     """
 
     def __init__(self, show_hints: bool = False) -> None:
@@ -265,7 +266,7 @@ class WindowTable(Table):
 
     def play(self, session: Session) -> bool:
         try:
-            return self._go_on(session)
+            return self._play_on(session)
         except WindowClosed:
             return False
 
@@ -330,13 +331,16 @@ class WindowTable(Table):
             raise WindowClosed("the window was closed")
 
     def _wait_for(self, session: Session, work: Callable[[], Answer]) -> Answer:
-        """The result of `work`, done in a thread while the window answers; closing it does not wait for the thread."""
-        found: list[Answer] = []
+        """The result of `work`, which runs in a thread while the window stays responsive.
+
+        If the window is closed, the thread is not waited for.
+        """
+        results: list[Answer] = []
         errors: list[BaseException] = []
 
         def do() -> None:
             try:
-                found.append(work())
+                results.append(work())
             except BaseException as error:
                 errors.append(error)
 
@@ -347,7 +351,7 @@ class WindowTable(Table):
             self._close_if(self._window.pressed_key())
         if errors:
             raise errors[0]
-        return found[0]
+        return results[0]
 
 
 def _who_plays(session: Session) -> str:
@@ -362,12 +366,12 @@ def _who_plays(session: Session) -> str:
 
 
 def _named(session: Session, seat: int) -> str:
-    """A player with the name of its stones, as in "rule (O)"."""
+    """The player of a seat with the name of its stones, as in "rule (O)"."""
     return f"{session.name(seat)} ({side_name(session.position.game, seat)})"
 
 
 def _command(typed: str, commands: Iterable[str]) -> str:
-    """The first command that begins with what was typed, "" if none does."""
+    """The first command that begins with the typed letters, "" if there is none."""
     if typed == "?":
         return "help"
     return next((name for name in commands if typed and name.startswith(typed)), "")

@@ -1,9 +1,8 @@
-"""Games between people and other players: one game that can be taken back, a series of games, and hints."""
+"""Games between people and players: a game with moves that can be taken back, a series of games, and hints."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from tictac_env.checks import one_of
 from tictac_env.envs.protocol import PLAY_AS
@@ -22,14 +21,14 @@ class Session:
     """A game under way.
 
     Args:
-        start: where it begins; its moves must be known.
-        sides: who plays first and second; None is a person.
-        state: the game's random state (see `tictac_env.rng`), from which all draws follow.
+        start: the first position; its moves must be known.
+        sides: the players of both sides; None for a person.
+        state: the RNG state (see `tictac_env.rng`), from which all draws follow.
 
     Attributes:
-        position: how the game stands.
-        sides: who plays first and second; of an `OpponentPool` the member that was drawn for this game.
-        state: the random state as the game has left it, for the next one.
+        position: the present position.
+        sides: the policies of both sides; of an `OpponentPool` the member that was drawn for this game.
+        state: the RNG state after the draws so far, for the next game.
     """
 
     def __init__(self, start: Position, sides: Sequence[Player | None], state: int) -> None:
@@ -59,7 +58,7 @@ class Session:
         return self.sides == [None, None]
 
     def name(self, seat: int) -> str | None:
-        """The name of the player of that seat, None for a person."""
+        """The name of the player in a seat, None for a person."""
         return self._names[seat]
 
     def play(self, action: int) -> None:
@@ -73,7 +72,7 @@ class Session:
         self.position = after
 
     def choose(self) -> int:
-        """The action of the player that is to move; the game does not change.
+        """The action of the player to move; the game does not change.
 
         Raises:
             IllegalMove: its choice is illegal; the message names it.
@@ -98,7 +97,7 @@ class Session:
         return True
 
     def result(self) -> str:
-        """The result in words; the game must be over."""
+        """The result as a sentence; the game must be over."""
         outcome = self.position.outcome
         if outcome is None:
             raise ValueError(f"the game is not over: {self.position!r}")
@@ -114,16 +113,16 @@ class Series:
     """Games between a person and a player, or between two people.
 
     Args:
-        starts: where games begin, one drawn for each; unfinished, their moves known.
-        opponent: who plays against the person; None for two people.
+        starts: first positions, of which one is drawn for each game; unfinished, and their moves are known.
+        opponent: the person's opponent; None for two people.
         seat: the person's: "first", "second", "random" (drawn for each game) or "alternate" (first, then in turn).
-        seed: the same seed gives the same draws; None for others each time.
+        seed: the same seed gives the same draws; None draws a seed.
 
     Raises:
         ValueError: the game is over in one of the starts, or there is no such seat.
     """
 
-    def __init__(self, starts: Sequence[Position], opponent: Player | None, seat: Any, seed: int | None) -> None:
+    def __init__(self, starts: Sequence[Position], opponent: Player | None, seat: str, seed: int | None) -> None:
         for start in starts:
             if start.is_over:
                 raise ValueError(f"the game is over after {start.to_moves()}; give position fewer moves")
@@ -160,17 +159,17 @@ def hints(position: Position, seconds: float = SECONDS) -> list[str]:
 
     Args:
         position: an unfinished position.
-        seconds: how long to search; what is not proven by then is said so.
+        seconds: the time of the search; values that are not proven by then are shown as bounds or as unknown.
     """
     bounds = shared_solver(position.game).action_bounds(position, time_limit=seconds)
-    known = [(action, found) for action, found in enumerate(bounds) if found is not None]
-    known.sort(key=lambda one: (-one[1].lower, -one[1].upper))
+    legal = [(action, value) for action, value in enumerate(bounds) if value is not None]
+    legal.sort(key=lambda row: (-row[1].lower, -row[1].upper))
     moves: dict[str, list[int]] = {}
-    for action, found in known:
-        moves.setdefault(_value(position, found, seconds), []).append(action)
+    for action, value in legal:
+        moves.setdefault(_value(position, value, seconds), []).append(action)
     return [
-        f"{' '.join(format_moves(position.game, [action]) for action in actions)}: {value}"
-        for value, actions in moves.items()
+        f"{' '.join(format_moves(position.game, [action]) for action in actions)}: {words}"
+        for words, actions in moves.items()
     ]
 
 

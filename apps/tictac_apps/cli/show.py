@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TypedDict
 
 import gymnasium as gym
 import numpy as np
@@ -92,7 +92,7 @@ def run_solve(options: argparse.Namespace) -> int:
     end = None if options.time_limit is None else began + options.time_limit
     line = None if options.weak else _best_line(solver, position, end)
     if options.json:
-        exact: dict[str, Any] = {**solution._asdict(), "weak": options.weak, "best_play": line}
+        exact = {**solution._asdict(), "weak": options.weak, "best_play": line}
         print(as_json(header | exact | {"nodes": nodes, "seconds": round(seconds, 6)}))
         return 0
     for action, score in enumerate(solution.action_scores):
@@ -118,7 +118,7 @@ def _in_words(position: Position, score: int, weak: bool) -> str:
 
 
 def _best_line(solver: Solver, position: Position, end: float | None) -> str:
-    """The moves of one line of best play, each side taking the lowest of its best moves; "..." where time is over."""
+    """A line of best play, in which each side plays its lowest best move; it ends in "..." if time is over."""
     played: list[int] = []
     while not position.is_over:
         try:
@@ -133,7 +133,7 @@ def _best_line(solver: Solver, position: Position, end: float | None) -> str:
 
 SUFFIXES = (".svg", ".png", ".gif")
 LAST = 4
-"""The last picture of a GIF is shown LAST times as long as the others."""
+"""The last picture of a GIF is shown this many times as long as the others."""
 
 
 def add_render(parser: argparse.ArgumentParser) -> None:
@@ -177,16 +177,16 @@ def run_render(options: argparse.Namespace) -> int:
 
 
 def save_gif(path: Path, position: Position, cell_size: int, delay: float) -> None:
-    """Writes the game that led to a position, a picture for each ply from the empty board on; it repeats for ever.
+    """Writes the game that led to a position as an endless GIF, a picture for each ply, the empty board first.
 
     Raises:
         ValueError: the position's moves are not known.
         gymnasium.error.DependencyNotInstalled: Pillow is missing.
     """
-    pixels = [render_rgb(one, cell_size) for one in position.history()]
+    pictures = [render_rgb(earlier, cell_size) for earlier in position.history()]
     images = pillow()
-    palette = images.fromarray(np.concatenate(pixels)).quantize(256)  # one for all, so that nothing flickers
-    frames = [images.fromarray(one).quantize(palette=palette, dither=images.Dither.NONE) for one in pixels]
+    palette = images.fromarray(np.concatenate(pictures)).quantize(256)  # the same for all, so that nothing flickers
+    frames = [images.fromarray(pixels).quantize(palette=palette, dither=images.Dither.NONE) for pixels in pictures]
     milliseconds = [round(1000 * delay)] * len(frames)
     milliseconds[-1] *= LAST
     with writing(path) as file:
@@ -209,22 +209,51 @@ def add_info(parser: argparse.ArgumentParser) -> None:
 
 
 def run_info(options: argparse.Namespace) -> int:
-    """Lists what is installed here: versions, games, environments, players, the cache of machine code, and the machine.
+    """Lists what is installed: versions, games, environments, players, the cache of machine code, and the machine.
 
     Examples:
       tictac info
       tictac info --json
     """
-    found = information()
+    installation = information()
     if options.json:
-        print(as_json(found))
+        print(as_json(installation))
     else:
-        print("\n".join(_lines(found)))
+        print("\n".join(_lines(installation)))
     return 0
 
 
-def information() -> dict[str, Any]:
-    """The installation as JSON can hold it; the version of a missing package is None."""
+class CacheInfo(TypedDict):
+    """The cache of machine code."""
+
+    folder: str
+    kept: bool
+    """True if machine code is kept for later runs."""
+    megabytes: float
+    megabytes_of_other_versions: float
+
+
+class Installation(TypedDict):
+    """What is installed here, for JSON."""
+
+    version: str
+    folder: str
+    python: str
+    packages: dict[str, dict[str, str | None]]
+    """The versions of the packages of each extra, "" for what is always installed; None for a missing package."""
+    games: list[str]
+    gymnasium: list[str]
+    """Environments registered with Gymnasium."""
+    pettingzoo: list[str]
+    players: list[str]
+    cache: CacheInfo
+    system: str
+    processor: str
+    cores: int | None
+
+
+def information() -> Installation:
+    """The installation: what `tictac info` prints."""
     folder = Path(CACHE_FOLDER)
     gymnasium, aec = (
         [name for name, spec in registry.items() if str(spec.entry_point).startswith("tictac_env.")]
@@ -251,16 +280,18 @@ def information() -> dict[str, Any]:
     }
 
 
-def _lines(found: dict[str, Any]) -> Iterator[str]:
-    yield f"tictac-env {found['version']}, in {found['folder']}"
-    yield f"Python {found['python']}; {found['system']}, {found['processor']}, {found['cores']} cores"
-    for extra, packages in found["packages"].items():
+def _lines(here: Installation) -> Iterator[str]:
+    yield f"tictac-env {here['version']}, in {here['folder']}"
+    yield f"Python {here['python']}; {here['system']}, {here['processor']}, {here['cores']} cores"
+    for extra, packages in here["packages"].items():
         versions = ", ".join(f"{name} {number or 'missing'}" for name, number in packages.items())
         missing = f'; pip install "tictac-env[{extra}]"' if extra and None in packages.values() else ""
         yield f"{extra or 'base'}: {versions}{missing}"
-    for name in ("games", "gymnasium", "pettingzoo", "players"):
-        yield f"{name}: {', '.join(found[name])}"
-    cache = found["cache"]
+    yield f"games: {', '.join(here['games'])}"
+    yield f"gymnasium: {', '.join(here['gymnasium'])}"
+    yield f"pettingzoo: {', '.join(here['pettingzoo'])}"
+    yield f"players: {', '.join(here['players'])}"
+    cache = here["cache"]
     yield f"cache: {cache['folder']}, {cache['megabytes']:.1f} MB" + (
         "" if cache["kept"] else f"; not kept, set {VARIABLE}"
     )
@@ -270,15 +301,15 @@ def _lines(found: dict[str, Any]) -> Iterator[str]:
 
 
 def _packages() -> dict[str, dict[str, str | None]]:
-    """The versions of what each extra installs, "" being what is always there; None for a package that is missing."""
-    found: dict[str, dict[str, str | None]] = {}
-    for line in (*(requires("tictac-env") or []), "torch; extra == 'rl'"):  # which Stable-Baselines3 brings
+    """The versions of the packages of each extra (see `Installation`)."""
+    versions: dict[str, dict[str, str | None]] = {}
+    for line in (*(requires("tictac-env") or []), "torch; extra == 'rl'"):  # Stable-Baselines3 requires torch
         name, extra = re.match(r"([\w-]+)(?:.*extra == .(\w+))?", line).groups("")  # type: ignore[union-attr]
-        if extra not in ("all", "teach"):  # which are extras put together
+        if extra not in ("all", "teach"):  # these extras are made of others
             with contextlib.suppress(PackageNotFoundError):
-                found.setdefault(extra, {})[name] = None
-                found[extra][name] = version(name)
-    return found
+                versions.setdefault(extra, {})[name] = None
+                versions[extra][name] = version(name)
+    return versions
 
 
 def _megabytes(folder: Path) -> float:

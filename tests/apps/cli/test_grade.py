@@ -89,6 +89,6 @@ def test_pupils_get_a_hand_out_and_a_file_to_begin_with(here: Path, capsys: pyte
     assert cli.main(words) == 0
     assert {file.name for file in (here / "work").iterdir()} == {"handout.md", "submission.py"}
     assert cli.main(words) == 2, "work that is there is not overwritten"
-    assert "is there already" in capsys.readouterr().err
+    assert "exists already" in capsys.readouterr().err
     assert cli.main(["grade", "--list"]) == 0
     assert [line.partition(":")[0] for line in capsys.readouterr().out.splitlines()] == assignments()
