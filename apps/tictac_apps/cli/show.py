@@ -227,14 +227,14 @@ class CacheInfo(TypedDict):
     """The cache of machine code."""
 
     folder: str
-    kept: bool
+    persistent: bool
     """True if machine code is kept for later runs."""
     megabytes: float
     megabytes_of_other_versions: float
 
 
 class Installation(TypedDict):
-    """What is installed here, for JSON."""
+    """The installation, for JSON."""
 
     version: str
     folder: str
@@ -270,7 +270,7 @@ def information() -> Installation:
         "players": list(POLICIES),
         "cache": {
             "folder": str(folder),
-            "kept": KEPT,
+            "persistent": KEPT,
             "megabytes": _megabytes(folder),
             "megabytes_of_other_versions": _megabytes(folder.parent) - _megabytes(folder) if KEPT else 0.0,
         },
@@ -293,7 +293,7 @@ def _lines(here: Installation) -> Iterator[str]:
     yield f"players: {', '.join(here['players'])}"
     cache = here["cache"]
     yield f"cache: {cache['folder']}, {cache['megabytes']:.1f} MB" + (
-        "" if cache["kept"] else f"; not kept, set {VARIABLE}"
+        "" if cache["persistent"] else f"; not kept, set {VARIABLE}"
     )
     if cache["megabytes_of_other_versions"]:
         other = cache["megabytes_of_other_versions"]

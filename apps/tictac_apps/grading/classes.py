@@ -37,7 +37,7 @@ WIDEST = 80
 
 
 class Likeness(NamedTuple):
-    """How alike two submissions play."""
+    """The shares of positions in which two submissions play the same move."""
 
     submission: str
     other: str

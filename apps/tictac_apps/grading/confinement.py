@@ -42,7 +42,7 @@ MISSING = "no program bwrap is installed (Debian and Ubuntu: apt-get install bub
 
 
 class View(NamedTuple):
-    """What a submission sees of this machine."""
+    """The view that a submission has of this machine."""
 
     shown: tuple[str, ...]
     """Files and folders that it may read, with all that is in them."""

@@ -75,7 +75,7 @@ class ExamQuestion(TypedDict):
 
 
 class ExamAnswer(TypedDict, total=False):
-    """What has come of a call; exactly one of these."""
+    """The result of a call; exactly one of these."""
 
     answer: Json
     error: str

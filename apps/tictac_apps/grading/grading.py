@@ -27,7 +27,7 @@ LONGEST_PRINT = 2000
 """Characters that are kept of what a submission prints."""
 
 PAGE = "http://127.0.0.1:8000/"
-"""Where `tictac serve` shows games."""
+"""The page of `tictac serve`, which shows games."""
 UNCONFINED = "it was run unconfined, with the rights of the grader"
 
 

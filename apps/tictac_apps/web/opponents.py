@@ -66,7 +66,7 @@ class NamedOpponents:
         training_file: returns the file of the training with a token, or raises `Refused`; None if the server does not
             train.
         games: the games that the server offers, which do not count as a size of their own.
-        kept: the agents that visitors have kept; None if the server keeps none.
+        kept_agents: the agents that visitors have kept; None if the server keeps none.
 
     Raises:
         ValueError: `folder` is not a folder.
@@ -78,14 +78,14 @@ class NamedOpponents:
         folder: Path | None = None,
         training_file: Callable[[str], Path] | None = None,
         games: Iterable[Game] = GAMES.values(),
-        kept: KeptAgents | None = None,
+        kept_agents: KeptAgents | None = None,
     ) -> None:
         if folder is not None and not folder.is_dir():
             raise ValueError(f"there is no folder {str(folder)!r} of checkpoints")
         self.limits = limits
         self.folder = folder
         self._training_file = training_file
-        self._kept = kept
+        self._kept = kept_agents
         self._offered = {*games, *(family.default for family in FAMILIES.values())}
         self._sizes: set[Game] = set()
         self._loaded = functools.lru_cache(LOADED_AGENTS)(_loaded)

@@ -33,7 +33,7 @@ VALUES = {1: "wins", 0: "draws", -1: "loses"}
 
 
 class BoardGames:
-    """The games of a server, and the tools that play them.
+    """The games of a server, and the tools to play them.
 
     The protocol has no sessions, so each game has a number: one client may play several games, and several clients may
     share a server. Tools answer one at a time. The opponent is chosen here and not by the model, since a player's name
@@ -42,7 +42,7 @@ class BoardGames:
     Args:
         game: a game's name or rule book.
         opponent: what `gym.make` takes as opponent.
-        hints: whether each question says what every move is worth with perfect play.
+        hints: True to show in each question the value of every move with perfect play.
         start: where games begin: None on the empty board, "random:2" after 0 to 2 random moves.
         **options: further arguments of `TextSession`: retries, history.
 
@@ -95,7 +95,7 @@ class BoardGames:
 
         Args:
             seat: Your side: "first" is X and moves first, "second" is O.
-            seed: The same number draws the same side and the same replies to the same moves. Leave it out to draw anew.
+            seed: The same number draws the same side and the same replies to the same moves. Without it they are drawn.
 
         Returns:
             The number of the game, the rules, the board, and the question for your move.
@@ -106,7 +106,7 @@ class BoardGames:
             self._begun += 1
             self._sessions[self._begun] = session
             self._sessions.pop(self._begun - GAMES, None)
-            return self._said(self._begun)
+            return self._text(self._begun)
 
     def move(self, game: int, move: int) -> str:
         """Plays your move. The opponent replies at once, and you see the board after it.
@@ -120,9 +120,9 @@ class BoardGames:
         """
         with self._answering():
             if self._session(game).turn.done:
-                raise ToolError(f"game {game} is over: begin another one by new_game")
+                raise ToolError(f"game {game} is over: begin another by new_game")
             self._session(game).answer(f"Move: {move}")
-            return self._said(game)
+            return self._text(game)
 
     def board(self, game: int) -> str:
         """Shows the board of a game, and the question for your move; nothing is played.
@@ -134,11 +134,11 @@ class BoardGames:
             The board, and the question or the result.
         """
         with self._answering():
-            return self._said(game)
+            return self._text(game)
 
     @contextmanager
     def _answering(self) -> Iterator[None]:
-        """One tool at a time; what is wrong with its arguments is shown to the model."""
+        """Runs one tool at a time, and shows errors in its arguments to the model."""
         with self._lock:
             try:
                 yield
@@ -150,7 +150,8 @@ class BoardGames:
             raise ToolError(f"there is no game {game}: begin one by new_game")
         return self._sessions[game]
 
-    def _said(self, game: int) -> str:
+    def _text(self, game: int) -> str:
+        """The board and the question, or the result."""
         turn = self._session(game).turn
         lines = [f"Game {game}.", turn.prompt]
         if turn.outcomes is not None:
@@ -188,11 +189,11 @@ def make_server(game: Any = "TicTacToe-v0", opponent: Any = OPPONENT, **options:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Serves on stdin and stdout, until the client ends."""
+    """Serves on stdin and stdout until the client disconnects."""
     parser = argparse.ArgumentParser(prog="python -m tictac_apps.language_models.adapters.mcp", description=__doc__)
     parser.add_argument("--game", default="TicTacToe-v0", metavar="GAME", help="the game (%(default)s)")
     parser.add_argument("--opponent", default=OPPONENT, metavar="PLAYER", help="the opponent (%(default)s)")
-    parser.add_argument("--hints", action="store_true", help="say what every move is worth with perfect play")
+    parser.add_argument("--hints", action="store_true", help="show the value of every move with perfect play")
     options = parser.parse_args(arguments)
     try:
         server = make_server(options.game, options.opponent, hints=options.hints)

@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 
-class BoardGameAction(Action):  # type: ignore[misc]  # its types are not known
+class BoardGameAction(Action):  # type: ignore[misc]  # OpenEnv has no type annotations
     r"""The answer of a model.
 
     Attributes:
@@ -48,7 +48,7 @@ class BoardGameObservation(Observation):  # type: ignore[misc]
     Attributes:
         prompt: the question; the board and the result once the game is over.
         status: "legal", "illegal" or "unparsed", of the last answer; "" after a reset.
-        outcome: 1 won, 0 drawn, -1 lost for the player that answered last; None while the game goes on.
+        outcome: 1 won, 0 drawn, -1 lost for the player that answered last; None until the game is over.
 
     Example:
         >>> BoardGameObservation(prompt="...", reward=1.0, done=True, outcome=0).status
@@ -65,7 +65,7 @@ class BoardGameState(State):  # type: ignore[misc]
 
     Attributes:
         moves: the moves so far, as a move string.
-        seat: who is asked, 0 first or 1 second.
+        seat: the seat to answer, 0 first or 1 second.
         score: `TextSession.score` of a finished game, in [0, 1]; 0 before its end, as a game that is cut off is lost.
 
     Example:
@@ -85,7 +85,7 @@ class BoardGameEnvironment(Environment):  # type: ignore[misc]
 
     Args:
         game: a game's name or rule book.
-        scaled: whether a game earns one reward at its end; without, each answer earns its own, as `TextSession` pays.
+        scaled: True if a game earns one reward at its end; False if each answer earns its own, as in `TextSession`.
         **options: further arguments of `TextSession`: opponent, seat, start, reward, harness, retries, history.
 
     Raises:
@@ -166,8 +166,8 @@ class BoardGameClient(EnvClient):  # type: ignore[misc]
         return {"answer": action.answer}
 
     def _parse_result(self, payload: dict[str, Any]) -> Any:
-        given = {name: payload[name] for name in ("reward", "done") if name in payload}
-        observation = BoardGameObservation(**{**payload["observation"], **given})
+        result = {name: payload[name] for name in ("reward", "done") if name in payload}
+        observation = BoardGameObservation(**{**payload["observation"], **result})
         return StepResult(observation=observation, reward=observation.reward, done=observation.done)
 
     def _parse_state(self, payload: dict[str, Any]) -> BoardGameState:

@@ -21,7 +21,7 @@ __all__ = ["BestMoveConfig", "BestMoveDataset"]
 NAME = "tictac_best_move"
 INSTRUCTION = "Answer with the number of the best move and nothing else."
 DRAWS = 1000
-"""Positions that are drawn at most to find one in which the move matters."""
+"""The number of positions drawn in search of one in which the move matters."""
 HARNESS = BoardHarness(list_moves=False, instruction=INSTRUCTION)
 
 
@@ -32,9 +32,9 @@ class BestMoveConfig:
     Attributes:
         game: a game's name.
         plies: a position comes after 0 to `plies` random moves.
-        decisive: whether only positions are asked in which some move is worse than another.
+        decisive: True to ask only about positions in which some move is worse than another.
         size: the number of questions.
-        seed: of the questions; None draws one.
+        seed: the seed of the questions; None draws one.
 
     Example:
         >>> BestMoveConfig("ConnectFour-v0", plies=12).decisive
@@ -61,7 +61,7 @@ class BestMoveConfig:
             whole("seed", self.seed)
 
 
-class BestMoveDataset(ProceduralDataset):  # type: ignore[misc]  # its types are not known
+class BestMoveDataset(ProceduralDataset):  # type: ignore[misc]  # it has no type annotations
     """Questions for the best move; after the import, `reasoning_gym.create_dataset("tictac_best_move", seed=0)`.
 
     An entry has the keys question, answer (a best move) and metadata: the game, the position as a move string, its ply,
@@ -120,7 +120,7 @@ class BestMoveDataset(ProceduralDataset):  # type: ignore[misc]  # its types are
         return {"question": turn.prompt, "answer": max(values, key=values.__getitem__), "metadata": metadata}
 
     def score_answer(self, answer: str | None, entry: dict[str, Any]) -> float:
-        """The score of an answer in [0, 1]: 1 for a best move, less half of the value that another gives away.
+        """The score of an answer in [0, 1]: 1 for a best move, less half of the value that another move gives away.
 
         An answer is a number, alone or as "Move: 5" in the last line. Any other answer scores 0, an illegal move too.
         """

@@ -20,7 +20,7 @@ OPTIONS = ("game", "opponent", "seat", "start", "reward", "scaled", "retries", "
 """The arguments of `TextSession` that a configuration or a row may set."""
 
 
-class BoardGameTextEnv(BaseTextEnv):  # type: ignore[misc]  # its types are not known
+class BoardGameTextEnv(BaseTextEnv):  # type: ignore[misc]  # it has no type annotations
     """A game for each episode; import the module, then `skyrl_gym.make("tictac")`.
 
     A row of the data set has a seed, and perhaps a move string to begin with, in its `extra_info`. It may set arguments
@@ -68,8 +68,8 @@ class BoardGameTextEnv(BaseTextEnv):  # type: ignore[misc]  # its types are not 
         """
         turn = self._session.reset(self._seed, self._position)
         self.turns, self._wrong, messages = 0, 0, list(prompt)
-        said = messages.pop()["content"] if messages and messages[-1]["role"] == "user" else ""
-        messages.append({"role": "user", "content": f"{said}\n\n{turn.prompt}".strip()})
+        task = messages.pop()["content"] if messages and messages[-1]["role"] == "user" else ""
+        messages.append({"role": "user", "content": f"{task}\n\n{turn.prompt}".strip()})
         return messages, {"seat": turn.seat, "moves": turn.position.to_moves()}
 
     def step(self, action: str) -> BaseTextEnvStepOutput:

@@ -23,8 +23,7 @@ class BoardGameTools:
 
     Args:
         game: a game's name or rule book.
-        scaled: whether `get_reward` is `TextSession.score`, in [0, 1]. Without, it is the sum of what the answers have
-            earned.
+        scaled: True if `get_reward` is `TextSession.score`, in [0, 1]; False for the sum of the answers' rewards.
         **options: further arguments of `TextSession`: opponent, seat, start, reward, retries, history. The harness, if
             one is given, should ask for a call of `play`.
 
@@ -36,8 +35,8 @@ class BoardGameTools:
         >>> env.reset(seed=0).splitlines()[-1]
         'Call the tool `play` with the number of your move.'
         >>> for move in (5, 3, 4, 8, 9):
-        ...     said = env.play(move)
-        >>> said.splitlines()[-1], env.get_reward()
+        ...     text = env.play(move)
+        >>> text.splitlines()[-1], env.get_reward()
         ('draw', 1.0)
     """
 

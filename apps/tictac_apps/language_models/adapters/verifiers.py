@@ -20,11 +20,11 @@ __all__ = ["BoardGameEnv", "BoardGameTaskset"]
 
 
 def local_player() -> Any:
-    """A seat whose harness only converses, as a process of this machine: no code of the model is run."""
+    """The settings of a seat: its harness only converses, in a local process, and runs no code of the model."""
     return vf.AgentConfig(harness={"id": "null"}, runtime={"type": "subprocess"})
 
 
-class BoardGameConfig(vf.TasksetConfig):  # type: ignore[misc]  # its types are not known
+class BoardGameConfig(vf.TasksetConfig):  # type: ignore[misc]  # verifiers has no type annotations
     """Settings of the task set; `TextSession` explains them. An empty `opponent` gives the other seat to a model."""
 
     game: str = "TicTacToe-v0"

@@ -40,7 +40,7 @@ function offer({ known, prover, levels, about }) {
   return { opponents, about, files: [], default: names[0], thinker: NTUPLE };
 }
 
-// All that the page needs to draw a position and to know which moves there are.
+// The data to draw a position, and its legal moves.
 export function view(position) {
   const { game, cells, seat, ply, over, text, legal } = position;
   const place = (cell) => [Math.floor(cell / game.cols), cell % game.cols];
@@ -61,7 +61,7 @@ export function view(position) {
 // The policy of a player, and the share of its moves that are drawn from all.
 const settingOf = ({ levels }, player) => levels[player] ?? [player, 0];
 
-// What a player thinks of each move: values, chances of being played, or what its simulations found. The seed of the game
+// The thoughts of a player about each move: values, probabilities, or results of simulations. The seed of the game
 // decides whatever is drawn, so that a link replays the same game.
 function opinion(about, player, position, random) {
   if (player === NTUPLE) {
@@ -111,18 +111,18 @@ function draws(seed, ply) {
   };
 }
 
-// Searches the moves of a position, as far as they are not known and time allows.
+// Searches the moves of a position whose values are unknown, while there is time.
 async function prove({ known, prover }, position) {
   if (prover) await prover.prove(unknown(known, position.legal.map((action) => position.play(action))), POSITION_TIME);
 }
 
-// Does that for a player who plays by what is known.
+// Does that for a player that plays by exact values.
 async function prepare(about, player, position) {
   if (settingOf(about, player)[0].startsWith("perfect")) await prove(about, position);
 }
 
-// What is known of each move, after a search. A move is among the best if no other is known to be better, or can be: one
-// of which nothing is known does not win at once.
+// The exact value of each move, after a search. A move is among the best if no other is or may be better; a move
+// of unknown value does not win at once.
 async function exact(about, position) {
   await prove(about, position);
   const found = scores(about.known, position);

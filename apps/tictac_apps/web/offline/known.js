@@ -1,11 +1,11 @@
-// What is known exactly: small games whole, the opening book of a large one, and what the rules say by themselves.
+// Exact values: of small games as a whole, of a large game's opening book, and of positions that the rules decide.
 //
 // A score is +n if the side to move wins with its n-th stone counted from the last it could ever place, -n if the other
 // side does, 0 for a draw. Where a search knows who wins, but not how soon, it is WON or -WON, less than any other win.
 
 export const WON = 0.5;
 
-// What the files of data hold: bytes, deflated, in base64.
+// The content of the data files: bytes, deflated, in base64.
 export async function bytes(packed) {
   const deflated = Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
   const stream = new Blob([deflated]).stream().pipeThrough(new DecompressionStream("deflate"));
@@ -23,7 +23,7 @@ export class Solved {
   }
 }
 
-// Every position of up to so many plies in which nobody wins at once: ascending keys, and their scores.
+// Every position of up to a number of plies in which the side to move cannot win at once: ascending keys, and scores.
 export class Book {
   static async load({ plies, stride, steps, step, scores }) {
     const known = new Int8Array(await bytes(scores));

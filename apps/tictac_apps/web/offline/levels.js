@@ -2,7 +2,7 @@
 
 import { scores } from "./known.js";
 
-// How likely a level takes each legal action, by action. level: [policy, random], the share of moves drawn from all; of
+// A level's probability of each legal action, by action. level: [policy, random], the share of moves drawn from all; of
 // "perfect:0.1" a tenth is drawn from those after which the other side cannot win at once.
 export function levelChances([policy, random], known, position) {
   const { legal } = position;
@@ -14,7 +14,7 @@ export function levelChances([policy, random], known, position) {
   return new Map(legal.map((action) => [action, chance(action)]));
 }
 
-// The actions that a policy holds equally good; plies is NaN if its name has no depth.
+// The actions that a policy considers equally good; plies is NaN if its name has no depth.
 const PARTS = { random: ({ legal }) => legal, rule, minimax, perfect };
 
 // The lowest win, else the lowest block of a win of the other side's, else all nearest the centre.
@@ -40,7 +40,7 @@ function minimax(position, known, plies) {
   return position.legal.filter((action) => value(action) === most);
 }
 
-// What so many plies tell of a position: its score if the game is decided by then, else 0.
+// The score of a position by a search of some plies: exact if the game is decided by then, else 0.
 class Ahead {
   constructor(plies) {
     this.plies = plies;

@@ -1,20 +1,20 @@
-// Asks a search in a thread of its own, so that the page stays alive, for outcomes that are not known otherwise.
+// Asks a search in a thread of its own, so that the page stays alive, for outcomes that are unknown.
 
 import { makeSearch } from "./search.js";
 
-const SLICE = 50; // milliseconds of search between two looks at what has been asked meanwhile
+const SLICE = 50; // milliseconds of search between two looks at new questions
 
 export class Prover {
   known = new Map(); // outcomes that are proven, by the cells
-  questions = []; // {left: what is not proven yet, time: milliseconds left, done}; the latest is the last
+  questions = []; // {left: positions not proven yet, time: milliseconds left, done}; the latest is the last
 
   // The outcome of a position for the side to move, as far as it has been proven: 1, 0, -1, or null.
   outcome(position) {
     return this.known.get(keyOf(position)) ?? null;
   }
 
-  // Searches positions in turn, the first ones first, until all are proven or the time ends. In each the game goes on, and
-  // the side to move cannot win at once.
+  // Searches positions in turn, the first ones first, until all are proven or the time ends. In each the game is not
+  // over, and the side to move cannot win at once.
   prove(positions, milliseconds) {
     const left = positions.filter((position) => this.outcome(position) === null);
     if (!left.length) return null;
@@ -27,7 +27,7 @@ export class Prover {
   async work() {
     this.worker ??= startWorker();
     while (this.questions.length) {
-      const question = this.questions.at(-1); // what the visitor looks at now
+      const question = this.questions.at(-1); // of the position that the visitor looks at now
       const position = question.left.shift();
       const began = performance.now();
       const found = this.outcome(position) ?? (await this.search(position));

@@ -31,7 +31,7 @@ export class Game {
     return Math.max(cell, -1);
   }
 
-  // Whether a stone of that kind makes a line in a cell.
+  // True if a stone of that kind makes a line in a cell.
   completes(taken, cell, stone) {
     return this.linesOfCell[cell].some((line) => line.every((one) => one === cell || taken[one] === stone));
   }
@@ -79,7 +79,7 @@ export class Position {
     return new Position(this.game, cells, [...this.moves, action], cell);
   }
 
-  // Whether the side to move can win at once.
+  // True if the side to move can win at once.
   get winnable() {
     return this.legal.some((action) => this.completes(this.cellOf(action), this.seat + 1));
   }

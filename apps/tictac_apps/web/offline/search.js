@@ -21,7 +21,7 @@ export function makeSearch() {
   // The moves of the positions between the root and the present one, seven for each, best first; and after each of them
   // the cells that complete a line of the side that made it.
   const [lowMoves, highMoves, lowWins, highWins, ranks] = Array.from({ length: 5 }, () => new Int32Array(COLS * (CELLS + 1)));
-  let [low, high] = [0, 0]; // what `wins` has found
+  let [low, high] = [0, 0]; // the result of `wins`
   let [nodes, end] = [0, 0];
 
   // The cells of the board that complete a line of these stones, taken or not.
@@ -134,7 +134,7 @@ export function makeSearch() {
   }
 
   // The outcome of an unfinished position whose side to move cannot win at once, null if that takes longer. Asked again,
-  // the search goes on, as the table remembers. stones: lowOwn, highOwn, lowOpp, highOpp.
+  // the search continues, as the table remembers. stones: lowOwn, highOwn, lowOpp, highOpp.
   return function outcome(stones, milliseconds) {
     const [lowOwn, highOwn, lowOpp, highOpp] = stones;
     end = Date.now() + milliseconds;

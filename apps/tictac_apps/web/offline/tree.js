@@ -1,7 +1,7 @@
 // Monte Carlo tree search (UCT), as the package's `mcts` has it: games are played out by the rule, in which each side wins
-// if it can, else blocks, else moves at random; and what is certain is passed up.
+// if it can, else blocks, else moves at random; proven results are propagated up.
 
-// What `simulations` from a position found of each legal action, by action: {visits, value, proven}, value being the mean
+// The results of `simulations` from a position, by legal action: {visits, value, proven}, value being the mean
 // result from -1 to 1, null without visits, and proven 1, 0, -1, or null. random() gives numbers in [0, 1).
 export function treeSearch(position, simulations, random) {
   const root = new TreeNode(position);
@@ -22,7 +22,7 @@ class TreeNode {
     this.moves = position.legal.map((action) => ({ action, visits: 0, sum: 0, proven: null, child: null }));
   }
 
-  // The certain result for the side to move, null if there is none.
+  // The proven result for the side to move, null if there is none.
   get proven() {
     const known = this.moves.map((move) => move.proven);
     if (known.includes(1)) return 1;
@@ -39,7 +39,7 @@ class TreeNode {
   }
 }
 
-// One game: down the tree to a result that is certain or to a new node, from there to its end, and back.
+// One simulation: down the tree to a proven result or a new node, from there to the end of the game, and back.
 function simulate(root, random) {
   const path = [];
   let [node, value] = [root, null];

@@ -1,4 +1,4 @@
-// Shared by all parts of the page: elements, questions to the server, the browser's storage, and links.
+// Shared by all parts of the page: elements, requests to the server, the browser's storage, and links.
 
 // Elements made in one expression. Text is always text, never HTML.
 function fill(element, properties, children) {
@@ -24,13 +24,13 @@ export const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 export const sentence = (text) => capital(text) + (/[.!?…]$/.test(text) ? "" : ".");
 export const count = (number) => number.toLocaleString("en");
 
-// heads: for each column what its head shows, and its class.
+// heads: for each column the content of its head, and its class.
 export function tableOf(kind, heads, rows) {
   const head = heads.map(([shown, name]) => el("th", { scope: "col", class: name }, shown));
   return el("table", { class: kind }, el("thead", {}, el("tr", {}, head)), el("tbody", {}, rows));
 }
 
-// Answers questions; a page without a server replaces `ask`.
+// Answers requests; the page without a server replaces `ask`.
 export const server = {
   async ask(method, path, fields) {
     const query = new URLSearchParams(fields).toString();
@@ -80,7 +80,7 @@ export function stored(key, tabOnly = false) {
   }
 }
 
-// What a training is called: the name under which it was kept, else what it is.
+// The name of a training: the one under which it was kept, else a description.
 export const trainedName = ({ kept, plan, done, unit }) => kept || `${plan.agent}, ${count(done)} ${unit}`;
 
 // The state that the page shows is the part of its address behind #, so that a link shares it.

@@ -1,8 +1,8 @@
-// The board: a picture of a position, and a button for each column or cell. It knows no rules; positions tell.
+// The board: a picture of a position, and a button for each column or cell. A position lists its legal moves.
 
 import { el, svg } from "./base.js";
 
-export const NAMES = "123456789abcdefghijklmnopqrstuvwxyz"; // of moves, if there are no more
+export const NAMES = "123456789abcdefghijklmnopqrstuvwxyz"; // of moves, on boards with no more moves than these
 
 // The frame around the cells, and the size of the picture, in cells.
 function sizes({ rows, cols, shift, falls }) {
@@ -18,7 +18,7 @@ export class Board {
     root.addEventListener("keydown", (event) => this.onArrow(event));
   }
 
-  // open: whether the visitor may move; notes: by action, what is shown under a column or in a cell.
+  // open: true if the visitor may move; notes: by action, the text under a column or in a cell.
   show(position, { open, notes = new Map() }) {
     const before = this.position;
     const sameBoard = before && before.game === position.game;

@@ -7,7 +7,7 @@ const RESULT = { 1: "win", 0: "draw", "-1": "loss" };
 const LEGEND = "W3: a win in 3 moves of the winner's. L5: a loss in 5. =: a draw. Solid frame: a best move.";
 const FAVOURITE = "Dashed frame: the agent's choice.";
 
-// Asks for thoughts and exact values of a position, and shows each as it comes; after half a second, what is under way.
+// Asks for thoughts and exact values of a position, and shows each when it comes; after half a second, the pending ones.
 export async function insightOf(position, { thoughts, exact, thinker, seed }, show) {
   const fields = { game: position.game, moves: position.moves };
   const missing = new Set();
@@ -37,7 +37,7 @@ export async function insightOf(position, { thoughts, exact, thinker, seed }, sh
   clearTimeout(slow);
 }
 
-// The notes for a position, by action, and a line about them; null for what is not shown.
+// The notes for a position, by action, and a line about them; thoughts or values are null if they are not shown.
 export function notesOf(thought, truth) {
   const lines = [];
   const parts = new Map();
@@ -121,7 +121,7 @@ async function reviewOf({ game, moves }) {
 }
 
 // Shows a bar for each position of a game, blunders marked; returns the plies of the blunders.
-// go(ply) shows that position; late() says whether the answer is no longer wanted.
+// go(ply) shows that position; late() is true if the answer is no longer needed.
 export async function showReview(root, position, at, go, late) {
   if (root.hidden) root.replaceChildren(el("p", { class: "soft" }, "The evaluation is under way…"));
   root.hidden = false;

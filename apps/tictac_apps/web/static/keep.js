@@ -1,4 +1,4 @@
-// Keeping what was trained under a name: then everybody can play it, and it plays in the league.
+// Keeps a trained agent under a name: then all visitors can play against it, and it plays in the league.
 
 import { el, linkTo, post } from "./base.js";
 
@@ -16,7 +16,7 @@ export class Keeper {
     this.element = el("form", { class: "form keep", hidden: true, onsubmit: submit }, label, this.button, this.told);
   }
 
-  // A training and what the server says of it: `kept`, the name it was kept under, "" if it was not.
+  // A training, and the server's report of it: `kept`, the name it was kept under, "" if it was not.
   offer(token, { saved, kept, plan }) {
     if (token !== this.token) this.name.value = kept;
     const told = `${token} ${kept}`;

@@ -1,4 +1,4 @@
-// What is seen of an agent as it learns: whether it can be beaten, a board with its thoughts, and the curves.
+// The views of an agent as it learns: if it can be beaten, a board with its thoughts, and the curves.
 
 import { Board, picture } from "./board.js";
 import { button, count, el, positionAfter, post, svg } from "./base.js";
@@ -29,7 +29,7 @@ export class Learning {
     this.live.open(game, token);
   }
 
-  // Shows a report; `over` if there will be no other.
+  // Shows a report; `over` if it is the last one.
   async show({ rows, level, plan, thoughts, saved, total, unit }, over) {
     this.rows.push(...rows);
     if (!this.rows.length) return;
@@ -44,7 +44,7 @@ export class Learning {
   }
 }
 
-// Whether the agent can be beaten, by which game, and the levels that it beats.
+// The text that says if the agent can be beaten, by which game, and which levels it beats.
 class Truth {
   constructor() {
     this.words = el("p");
@@ -99,7 +99,7 @@ function replay({ seat, moves, ply }, agent, game) {
   return el("a", { href }, `the game ${moves}`);
 }
 
-// A board with what the agent thinks of each move: at first of the first one, and wherever the visitor steps.
+// A board with the agent's thoughts about each move, at first of the empty board, then wherever the visitor steps.
 class LiveBoard {
   constructor() {
     const root = el("div");
@@ -116,7 +116,7 @@ class LiveBoard {
     return this.go("");
   }
 
-  // The moves of the position whose thoughts are wanted; null if the game is over there.
+  // The moves to the position of which thoughts are needed; null if the game is over there.
   get watched() {
     return this.position && !this.position.over ? this.position.moves : null;
   }
@@ -132,7 +132,7 @@ class LiveBoard {
     await this.show(this.thoughts, this.saved);
   }
 
-  // thoughts: the latest that were reported; saved: whether the training is over, and its agent may be asked.
+  // thoughts: the latest that were reported; saved: true if the training is over, so that its agent can be asked.
   async show(thoughts, saved) {
     Object.assign(this, { thoughts, saved });
     const { position } = this;
@@ -157,7 +157,7 @@ const [WIDTH, HEIGHT] = [300, 120];
 const RESULTS = ["won", "drawn", "lost"];
 const percent = (share, digits = 1) => `${(100 * share).toFixed(digits)} %`;
 
-// The curves of a training, the one that tells most first.
+// The curves of a training, the most informative one first.
 function curves(rows, end, unit) {
   const axis = { x: (row) => (WIDTH * row.at) / end, end: `${count(end)} ${unit}` };
   const against = (points, opponent, how) => ["first", "second"].map((seat) => results(points, seat, opponent, how, axis));
@@ -183,7 +183,7 @@ function curve(rows, value, height, { title, now, ticks }, { x, end }) {
   return chart(title, now, now, [path, ...dots], lines, end);
 }
 
-// On the scale of the cube root small shares are still seen, and 0 is 0.
+// On the scale of the cube root small shares can be seen, and 0 stays 0.
 function losses(rows, axis) {
   const games = ({ lines: [won, drawn, lost] }) => won + drawn + lost;
   const share = (row) => row.lines[2] / games(row);

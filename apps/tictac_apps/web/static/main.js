@@ -1,4 +1,4 @@
-// Begins: reads the address, asks what the server offers, and shows the view. Theme and keys.
+// The start: reads the address, asks for the server's offers, and shows the view. Also theme and keys.
 
 import { NAMES } from "./board.js";
 import { byId, capital, el, get, readLink, sentence, store, stored } from "./base.js";
@@ -6,7 +6,7 @@ import { Table } from "./play.js";
 import { Tournament } from "./tournament.js";
 import { Training } from "./training.js";
 
-// Dark or light: the system's choice, until the switch says otherwise.
+// Dark or light: the system's choice, until the switch is used.
 function startTheme() {
   const system = matchMedia("(prefers-color-scheme: dark)");
   let chosen = stored("theme");
@@ -82,7 +82,7 @@ async function start() {
   startAddress(about);
   const table = new Table(about, trouble);
   const views = { play: (state) => table.follow(state) };
-  const opened = {}; // when they are first looked at
+  const opened = {}; // on their first visit
   if (about.training) {
     views.train = async () => (opened.train ??= new Training(about, await get("/api/training/menu"), table, trouble));
   }

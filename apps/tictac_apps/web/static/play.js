@@ -1,4 +1,4 @@
-// The game on the board: the form that sets it up, moves and answers, steps back and on, and what is shown of it.
+// The game on the board: the form that sets it up, moves and replies, steps through the game, and insights.
 
 import { Board } from "./board.js";
 import { byId, capital, el, get, keep, newSeed, NOBODY, option } from "./base.js";
@@ -14,7 +14,7 @@ const later = (action) => setTimeout(action, 500);
 const has = (select, value) => [...select.options].some((one) => one.value === value);
 const isSeed = (text) => /^\d+$/.test(text) && Number(text) <= Number.MAX_SAFE_INTEGER;
 
-// A line on what is no opponent by name; the others have theirs in the menu's `about`.
+// A line about each opponent that is not a policy; the policies' lines are in the menu's `about`.
 const LINES = {
   [NOBODY]: "You move for both sides.",
   training: "The agent that you trained during this visit.",
@@ -33,7 +33,7 @@ export class Table {
     this.state = {};
     this.blunders = new Set(); // the plies of the blunders of the game, once it is evaluated
     this.answered = new Set(); // boards and opponents that have answered here: their machine code is there
-    this.keys = Promise.resolve(); // settles when what the last key asked for is done
+    this.keys = Promise.resolve(); // settles when the action of the last key is done
     this.running = 0; // the number of the run that shows move after move; 0 if it pauses
     this.runs = 0;
     this.answering = null; // settles when the opponent has answered
@@ -57,7 +57,7 @@ export class Table {
     });
   }
 
-  // Does what a visitor asked for; if it fails, says why.
+  // Does what the visitor requested; if it fails, shows why.
   async attempt(action) {
     try {
       await action();
@@ -66,12 +66,12 @@ export class Table {
     }
   }
 
-  // A new game, with whatever was chosen otherwise.
+  // A new game with the present choices.
   begin(chosen) {
     return this.open({ ...this.state, ...chosen, moves: "", at: undefined, seed: newSeed(), first: "", second: "" });
   }
 
-  // Another opponent or seat goes on with the game, unless it is over; another board begins a new one.
+  // Another opponent or seat continues the game, unless it is over; another board begins a new one.
   // If both players are agents, they begin at once.
   async change(chosen) {
     await this.adopt(chosen);
@@ -84,7 +84,7 @@ export class Table {
     return this.open({ ...this.state, ...chosen, first: "", second: "" }, "The game goes on. ");
   }
 
-  // Shows the visitor's move at once, and what follows from it as soon as that is known.
+  // Shows the visitor's move at once, and its position when the server has answered.
   play(move) {
     if (move.cell) this.board.place(move);
     return this.open({ ...this.state, moves: move.then, at: undefined });
@@ -111,8 +111,8 @@ export class Table {
     await this.open(followed, "", faults.join(" "));
   }
 
-  // Shows a game. Unless `at` says so, its last position, where the opponent answers if it is its turn.
-  // `said` comes before what is said of the position; `fault` says what was wrong with the link.
+  // Shows a game at position `at`, by default the last one, where the opponent replies if it is its turn.
+  // `said` is shown before the status of the position; `fault` is an error in the link.
   async open(state, said = "", fault = "") {
     const turn = ++this.turn;
     this.said = said;
@@ -179,7 +179,7 @@ export class Table {
     return this.watched && seat ? this.state.rival : this.state.opponent;
   }
 
-  // Shows move after move, and lets agents go on, until the game is over or somebody pauses. From its last position a
+  // Shows move after move, and lets agents play, until the game is over or the visitor pauses. From its last position a
   // game is replayed.
   async run() {
     const run = (this.running = ++this.runs);
@@ -274,7 +274,7 @@ export class Table {
     return this.step({ first: 0, back: at - 1, on: at + 1, last: this.line.ply }[how]);
   }
 
-  // Shows an earlier position of the game; nobody answers there.
+  // Shows an earlier position of the game; the opponent does not reply there.
   step(at) {
     if (at < 0 || at > this.line.ply) return;
     const before = this.state.at;
@@ -373,7 +373,7 @@ export class Table {
     byId("moves").replaceChildren(...buttons.map((one) => el("li", {}, one)));
   }
 
-  // Marks the move that led to what is shown, and the blunders.
+  // Marks the move that led to the shown position, and the blunders.
   mark(blunders) {
     this.blunders = blunders;
     [...byId("moves").querySelectorAll("button")].forEach((one, i) => {
@@ -410,7 +410,7 @@ export class Table {
     return `${this.said}${this.nameOf(seat)} to move.`;
   }
 
-  // Does what a key asks for once the keys before it are done, and a move once it is answered: no quick key is lost.
+  // Handles a key after the keys before it, and a move after the reply, so that no quick key is lost.
   press(action, isMove) {
     const ready = this.keys.then(() => isMove && this.answering);
     this.keys = ready.then(() => this.attempt(action));
@@ -430,12 +430,12 @@ const most = {
 
 // The form of the game: which board, against whom, in which seat; or which two agents play.
 class Setup {
-  // changed({game, opponent, rival, seat}) is called when the visitor chooses otherwise.
+  // changed({game, opponent, rival, seat}) is called when the visitor changes a choice.
   constructor(form, { games, names = [], sizes = true }, changed) {
     this.form = form;
     this.changed = changed;
     this.named = names; // {name, shown} of opponents that are not shown by their names: the trainings of this visit
-    this.any = sizes; // whether other sizes and other opponents than those listed can be played
+    this.any = sizes; // true if sizes and opponents that are not listed can be played
     const other = (shown) => (sizes ? option(OTHER, shown) : null);
     this.game = el("select", { name: "game" }, games.map((one) => option(one.name, one.title)), other("another size"));
     this.falls = el("input", { type: "checkbox", name: "falls", checked: true });
@@ -554,7 +554,7 @@ class Setup {
     return String(name).startsWith("league:") && !this.offer?.league?.some((one) => one.name === name);
   }
 
-  // After a reload: how the training of a link is called. One that is forgotten keeps its token, and the server refuses it.
+  // After a reload: the name of the training of a link. A forgotten training keeps its token, which the server refuses.
   async recall(name) {
     const token = /^training:(.+)/.exec(name)?.[1];
     if (!token || this.named.some((one) => one.name === name)) return;

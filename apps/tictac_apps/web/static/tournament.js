@@ -57,7 +57,7 @@ export class Tournament {
     this.news.hidden = !this.news.textContent;
   }
 
-  // Renews a league that is looked at, unless a cell or a link in it has the focus, which would be lost.
+  // Refreshes a league that is open, unless a cell or a link in it has the focus, which would be lost.
   async look() {
     if (this.root.hidden || document.hidden || this.looking) return;
     this.looking = true;
@@ -98,7 +98,7 @@ export class Tournament {
     }
   }
 
-  // The games of two players, from either seat; of all, if they are "".
+  // The games of two players, from either seat; of all players if the names are "".
   async list(player, opponent, page, jump = false) {
     const { store, game } = this.chosen;
     this.listed = [player, opponent, page];
@@ -133,7 +133,7 @@ function inWords({ games, distinct, anchor, resampled, first_advantage: { value,
 function ratingTable({ players, anchor }, game) {
   const known = players.flatMap((one) => [one.elo, one.low, one.high]).filter((end) => end !== null);
   const least = Math.min(0, ...known);
-  const open = players.some((one) => one.high === null); // room to the right for what has no bound
+  const open = players.some((one) => one.high === null); // room to the right for ratings without a bound
   const width = Math.max(1, (Math.max(0, ...known) - least) * (open ? 1.12 : 1));
   const place = (elo) => `${(100 * (elo - least)) / width}%`;
   const judged = players.some((one) => one.opponent);

@@ -1,4 +1,4 @@
-// The view in which agents are trained: the form, the progress, a game walked through, and on to playing the agent.
+// The view in which agents are trained: the form, the progress, a game step by step, and games against the agent.
 
 import { picture } from "./board.js";
 import { button, byId, card, count, el, linkTo, newSeed, option, positionAfter, post } from "./base.js";
@@ -19,7 +19,7 @@ const narrow = matchMedia("(max-width: 860px)"); // there the form is above the 
 
 const pause = (time) => new Promise((done) => setTimeout(done, time));
 
-// Asks until there is an answer: a network that was cut, or a server that is busy, comes back. Only for what may be asked
+// Asks until there is an answer: an interrupted network or a busy server comes back. Only for requests that may be sent
 // twice.
 async function patiently(path, fields, lost) {
   for (let wait = EVERY; ; wait = Math.min(2 * wait, LONGEST)) {
@@ -117,7 +117,7 @@ export class Training {
     const starting = state === "running" && !done;
     this.progress.max = total;
     this.progress.value = done;
-    if (starting) this.progress.removeAttribute("value"); // the bar moves, as nobody knows how long it takes
+    if (starting) this.progress.removeAttribute("value"); // the bar moves, as the time is unknown
     this.status.textContent = starting ? STARTING : `${ENDED[state] ?? ""}${count(done)} of ${count(total)} ${unit}.`;
     if (state === "failed") this.status.textContent = `The training failed: ${reason}`;
     if (state === "waiting") this.status.textContent = `Your training waits: it is number ${place} in the queue. Press Stop to leave the queue.`;
@@ -194,7 +194,7 @@ class Plan {
     this.onGame();
   }
 
-  // Another game: a good plan for it, if that is another one.
+  // Another game: its good plan, if that is a different one.
   onGame() {
     const first = this.menu.first[this.game.value] ?? this.menu.first[""];
     if (first !== this.first) {
@@ -204,7 +204,7 @@ class Plan {
     } else this.update();
   }
 
-  // What depends on the game, the agent and the opponent: what can be chosen, and the limits.
+  // Updates the choices and limits, which depend on the game, the agent and the opponent.
   update() {
     const { kind, most, unit, rollouts } = this.menu.agents[this.agent.value];
     const small = this.small.includes(this.game.value);
@@ -277,7 +277,7 @@ class Plan {
     scrollTo(0, 0);
   }
 
-  // What was chosen, as the server takes it.
+  // The choices, in the form that the server takes.
   chosen() {
     const settings = { ...this.base.settings };
     for (const { setting, usual, label, input } of this.inputs) {
