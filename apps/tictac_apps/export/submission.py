@@ -9,6 +9,7 @@ import lzma
 import math
 import os
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -275,9 +276,18 @@ def _network(model: Any, game: KInARow) -> str | None:
         arrays["windows"] = windows(features.game)
     elif not isinstance(features, FlattenExtractor):
         raise ValueError(f"features by {type(features).__name__} cannot be exported")
-    # The weights of each layer, and the function after it.
+    layers, activations = _layers(modules)
+    if getattr(net, "squashed", False):
+        activations[-1] = "Sigmoid"
+    return _call("Network", arrays | layers, sees=sees, after=after, activations=tuple(activations))
+
+
+def _layers(modules: Iterable[Any]) -> tuple[dict[str, npt.NDArray[np.float32]], list[str]]:
+    """The weights and biases of the layers of a network, by name and number, and the function after each layer."""
+    arrays: dict[str, npt.NDArray[np.float32]] = {}
     activations: list[str] = []
-    for name, module in [(type(module).__name__, module) for module in modules]:
+    for module in modules:
+        name = type(module).__name__
         if name in ("Linear", "Conv2d"):
             for part in ("weight", "bias"):
                 arrays[f"{part}_{len(activations)}"] = getattr(module, part).detach().cpu().numpy()
@@ -286,6 +296,4 @@ def _network(model: Any, game: KInARow) -> str | None:
             activations[-1] = name
         elif name not in ("Flatten", "Identity"):
             raise ValueError(f"a network with a part {name} cannot be exported")
-    if getattr(net, "squashed", False):
-        activations[-1] = "Sigmoid"
-    return _call("Network", arrays, sees=sees, after=after, activations=tuple(activations))
+    return arrays, activations

@@ -111,19 +111,25 @@ def make_zip(
                 archive.writestr(info, text)
             for wheel in files.values():
                 archive.write(wheel, f"wheels/{wheel.name}", zipfile.ZIP_STORED)
-            specs = [importlib.util.find_spec(name) for name in MODULES if own is None]
-            for home in [Path(spec.origin) for spec in specs if spec is not None and spec.origin is not None]:
-                root, sources = home.parent, [home]
-                if home.name == "__init__.py":
-                    root, sources = root.parent, sorted(root.rglob("*"))
-                for source in sources:
-                    inside = source.relative_to(root)
-                    if source.is_file() and not LEFT_OUT & {*inside.parts}:
-                        archive.write(source, f"package/{inside.as_posix()}")
-            for name in METADATA if own is None else ():
-                folder = f"package/tictac_env-{tictac_env.__version__}.dist-info"
-                archive.writestr(f"{folder}/{name}", distribution(OWN).read_text(name) or "")
+            if own is None:
+                _add_package(archive)
         return file.tell()
+
+
+def _add_package(archive: zipfile.ZipFile) -> None:
+    """Adds this package as it is here: its modules, and the metadata that it reads."""
+    specs = [importlib.util.find_spec(name) for name in MODULES]
+    for home in [Path(spec.origin) for spec in specs if spec is not None and spec.origin is not None]:
+        root, sources = home.parent, [home]
+        if home.name == "__init__.py":
+            root, sources = root.parent, sorted(root.rglob("*"))
+        for source in sources:
+            inside = source.relative_to(root)
+            if source.is_file() and not LEFT_OUT & {*inside.parts}:
+                archive.write(source, f"package/{inside.as_posix()}")
+    for name in METADATA:
+        folder = f"package/tictac_env-{tictac_env.__version__}.dist-info"
+        archive.writestr(f"{folder}/{name}", distribution(OWN).read_text(name) or "")
 
 
 def _wheels(folder: Path) -> dict[tuple[str, str], Path]:

@@ -121,6 +121,22 @@ class Server:
             yield
             self.close()
 
+        text = page_text()
+
+        async def page(request: Request) -> Response:
+            return HTMLResponse(text)
+
+        solve = self._route("GET", "/solve", self.solve, self.searchers)
+        static = Mount("/", StaticFiles(directory=STATIC))
+        return Starlette(
+            routes=[Route("/", page), Mount("/api", routes=self._api()), solve, static],
+            middleware=[Middleware(Guard, limits=self.limits, hosts=self.hosts)],
+            exception_handlers={HTTPException: _refuse},
+            lifespan=lifespan,
+        )
+
+    def _api(self) -> list[Route]:
+        """The routes of the page's requests; those of features that are switched off are missing."""
         route, players, searchers, raters = self._route, self.players, self.searchers, self.raters
         api = [
             route("GET", "/about", self.about),
@@ -149,19 +165,7 @@ class Server:
             api.append(route("POST", "/training/lesson", trainings.lesson))
             if league:
                 api.append(route("POST", "/training/keep", partial(league.keep, trainings), players))
-        solve = route("GET", "/solve", self.solve, searchers)
-        text = page_text()
-
-        async def page(request: Request) -> Response:
-            return HTMLResponse(text)
-
-        static = Mount("/", StaticFiles(directory=STATIC))
-        return Starlette(
-            routes=[Route("/", page), Mount("/api", routes=api), solve, static],
-            middleware=[Middleware(Guard, limits=self.limits, hosts=self.hosts)],
-            exception_handlers={HTTPException: _refuse},
-            lifespan=lifespan,
-        )
+        return api
 
     def _route(
         self, method: str, path: str, handler: Callable[[Fields], object], workers: WorkerThreads | None = None

@@ -16,8 +16,9 @@ from gymnasium.error import Error
 from tictac_apps.language_models.harness import BoardHarness
 from tictac_apps.language_models.session import OPPONENT, TextSession
 from tictac_env.checks import flag
-from tictac_env.games import get_game
+from tictac_env.games import Game, get_game
 from tictac_env.lazy import needing
+from tictac_env.position import Position
 
 with needing("mcp 2 is missing", "llm"):
     from mcp.server.mcpserver import MCPServer
@@ -70,18 +71,19 @@ class BoardGames:
 
     def __init__(
         self,
-        game: Any = "TicTacToe-v0",
+        game: str | Game = "TicTacToe-v0",
         opponent: Any = OPPONENT,
         hints: bool = False,
-        start: Any = None,
+        start: str | Sequence[Position | str] | None = None,
         **options: Any,
     ) -> None:
         self._hints = flag("hints", hints)
-        self._options = {
+        self._options: dict[str, Any] = {
             "reward": "outcome",
             "harness": BoardHarness(list_moves=False, instruction=INSTRUCTION),
             "start": start,
-        } | options
+            **options,
+        }
         self._game = get_game(game)
         self._opponent = TextSession(self._game, opponent, **self._options).opponent
         if self._opponent is None:
@@ -162,7 +164,7 @@ class BoardGames:
         return "\n".join(lines)
 
 
-def make_server(game: Any = "TicTacToe-v0", opponent: Any = OPPONENT, **options: Any) -> MCPServer:
+def make_server(game: str | Game = "TicTacToe-v0", opponent: Any = OPPONENT, **options: Any) -> MCPServer:
     """A server with the tools new_game, move and board; `make_server().run()` serves on stdin and stdout.
 
     Args:

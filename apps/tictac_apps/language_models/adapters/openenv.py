@@ -9,6 +9,7 @@ from uuid import uuid4
 from gymnasium.error import ResetNeeded
 
 from tictac_apps.language_models.session import TextSession, Turn
+from tictac_env.games import Game
 from tictac_env.lazy import needing
 
 with needing("openenv is missing", package="openenv>=0.10"):
@@ -101,7 +102,7 @@ class BoardGameEnvironment(Environment):  # type: ignore[misc]
 
     SUPPORTS_CONCURRENT_SESSIONS = True
 
-    def __init__(self, game: Any = "TicTacToe-v0", scaled: bool = True, **options: Any) -> None:
+    def __init__(self, game: str | Game = "TicTacToe-v0", scaled: bool = True, **options: Any) -> None:
         super().__init__()
         self._session = TextSession(game, scaled=scaled, **options)
         if self._session.opponent is None:

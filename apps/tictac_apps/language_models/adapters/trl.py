@@ -6,6 +6,7 @@ from typing import Any
 
 from tictac_apps.language_models.harness import BoardHarness
 from tictac_apps.language_models.session import TextSession
+from tictac_env.games import Game
 
 __all__ = ["BoardGameTools"]
 
@@ -40,7 +41,7 @@ class BoardGameTools:
         ('draw', 1.0)
     """
 
-    def __init__(self, game: Any = "TicTacToe-v0", scaled: bool = True, **options: Any) -> None:
+    def __init__(self, game: str | Game = "TicTacToe-v0", scaled: bool = True, **options: Any) -> None:
         options = {"harness": BoardHarness(list_moves=False, instruction=INSTRUCTION)} | options
         self._session = TextSession(game, scaled=scaled, **options)
         if self._session.opponent is None:
