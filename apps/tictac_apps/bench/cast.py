@@ -225,7 +225,7 @@ def cast(
         ValueError: a player does not play, or two have the same name.
         FileNotFoundError: a player's file is not there.
     """
-    found: list[Contestant] = []
+    contestants: list[Contestant] = []
     for name in names:
         if name in LEARNERS.get(game, {}):
             learner = LEARNERS[game][name]
@@ -233,16 +233,18 @@ def cast(
                 label = name if scale.seeds == 1 else f"{name}, seed {number}"
                 training = _training(learner, game, number, scale)
                 seconds = learner.seconds * scale.shorter + 1
-                found.append(Contestant(label, f"{folder}/{training.file}", training, seconds=seconds))
+                contestants.append(Contestant(label, f"{folder}/{training.file}", training, seconds=seconds))
         else:
             player = load_player(name, game)
             label = player.name if player.kind == "file" else name
-            found.append(Contestant(label, name, seconds=SLOW.get(name, 1.0) if game == "ConnectFour-v0" else 1.0))
-    found += [Contestant(name, source, yours=True) for name, source in yours.items()]
-    labels = [one.name for one in found]
+            contestants.append(
+                Contestant(label, name, seconds=SLOW.get(name, 1.0) if game == "ConnectFour-v0" else 1.0)
+            )
+    contestants += [Contestant(name, source, yours=True) for name, source in yours.items()]
+    labels = [player.name for player in contestants]
     if twice := sorted({label for label in labels if labels.count(label) > 1}):
         raise ValueError(f"two players of {game} are named {twice[0]!r}; name yours, as in mine={twice[0]}")
-    return found
+    return contestants
 
 
 def _training(learner: CastLearner, game: str, seed: int, scale: RunScale) -> TrainingRun:
@@ -281,6 +283,6 @@ def one_move_rule(player: Player, game: Game) -> str:
 
 def scale_of(game: str, full: bool, **changes: Any) -> RunScale:
     """The amount of work on a game: the quick setting or the full one, with those `changes` that are not None."""
-    given = {name: value for name, value in changes.items() if value is not None}
-    known = FULLY if full else QUICKLY
-    return replace(known.get(game, known["ConnectFour-v0"]), **given)
+    settings = {name: value for name, value in changes.items() if value is not None}
+    scales = FULLY if full else QUICKLY
+    return replace(scales.get(game, scales["ConnectFour-v0"]), **settings)

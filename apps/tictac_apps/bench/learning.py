@@ -58,10 +58,10 @@ def train_player(training: TrainingRun, folder: Path, scale: RunScale) -> dict[s
     agent, end, curve = train(training, scale)
     agent.save(file)
     games, steps = end["games"], end["steps"]
-    told = {"sentence": training.sentence(games, steps), "command": training.command}
-    found = {**told, "games": games, "steps": steps, "cpu_seconds": round(end["cpu_seconds"], 2), "curve": curve}
-    save_text(record, json.dumps(found))
-    return found
+    about = {"sentence": training.sentence(games, steps), "command": training.command}
+    content = {**about, "games": games, "steps": steps, "cpu_seconds": round(end["cpu_seconds"], 2), "curve": curve}
+    save_text(record, json.dumps(content))
+    return content
 
 
 def _read(record: Path) -> dict[str, Any]:
@@ -71,11 +71,11 @@ def _read(record: Path) -> dict[str, Any]:
         ValueError: it is damaged; the message names the file.
     """
     try:
-        found: dict[str, Any] = read_json(record.read_text(encoding="utf-8"))
-        _ = [found[name] for name in ("sentence", "command", "games", "steps", "cpu_seconds", "curve")]
+        content: dict[str, Any] = read_json(record.read_text(encoding="utf-8"))
+        _ = [content[name] for name in ("sentence", "command", "games", "steps", "cpu_seconds", "curve")]
     except (ValueError, TypeError, LookupError) as error:
         raise ValueError(f"{record} is not the record of a training, or is damaged: {error!r}; delete it") from error
-    return found
+    return content
 
 
 Trained = tuple[Any, dict[str, Any], list[dict[str, Any]]]
@@ -83,9 +83,9 @@ Trained = tuple[Any, dict[str, Any], list[dict[str, Any]]]
 
 
 def _planned(training: TrainingRun, scale: RunScale) -> Trained:
-    made: Any = getattr(tictac_agents, training.algorithm)
+    planner: Any = getattr(tictac_agents, training.algorithm)
     began = time.process_time()
-    agent = made.preset(training.preset).learn(progress_bar=False)
+    agent = planner.preset(training.preset).learn(progress_bar=False)
     return agent, {"games": None, "steps": None, "cpu_seconds": time.process_time() - began}, []
 
 

@@ -209,12 +209,12 @@ def record_json(content: Mapping[str, Any]) -> str:
 
     def lines(value: Any, depth: int) -> str:
         inside = value.values() if isinstance(value, Mapping) else value if isinstance(value, (list, tuple)) else ()
-        if depth == 4 or not any(isinstance(one, (Mapping, list, tuple)) for one in inside):
+        if depth == 4 or not any(isinstance(part, (Mapping, list, tuple)) for part in inside):
             return json.dumps(value, default=str)
         if isinstance(value, Mapping):
-            parts = [f"{json.dumps(key)}: {lines(one, depth + 1)}" for key, one in value.items()]
+            parts = [f"{json.dumps(key)}: {lines(part, depth + 1)}" for key, part in value.items()]
         else:
-            parts = [lines(one, depth + 1) for one in value]
+            parts = [lines(part, depth + 1) for part in value]
         begin, end = "{}" if isinstance(value, Mapping) else "[]"
         return begin + "\n" + ",\n".join(parts) + "\n" + end
 

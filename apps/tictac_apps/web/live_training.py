@@ -170,8 +170,8 @@ class LiveTraining:
             return
         # The average of an n-tuple network, which plays, is costly: it learns while it is watched.
         agent = self.agent.learning if self.plan.kind == "games" and not self.agent.is_done else self.player()
-        found = thoughts(as_policy(agent, self.rules), position, 0)
-        self.report("thoughts", at=self.done, moves=format_moves(self.rules, position.moves), thoughts=found)
+        report = thoughts(as_policy(agent, self.rules), position, 0)
+        self.report("thoughts", at=self.done, moves=format_moves(self.rules, position.moves), thoughts=report)
 
     def judge(self, last: bool = False) -> None:
         """Adds a point to the curve, walks through the next game of a table; saves the agent if it is time."""
@@ -262,23 +262,23 @@ def lesson(learner: Any, env: Any) -> dict[str, Any]:
     copy.settings = learner.settings.changed(**changes)
     copy.compiled = False
     played: list[Position] = []
-    copy.learn(total_episodes=1, callback=lambda one: played.append(one.env.unwrapped.position), progress_bar=False)
+    copy.learn(total_episodes=1, callback=lambda agent: played.append(agent.env.unwrapped.position), progress_bar=False)
     moves = played[0].moves
     positions = [Position.start(learner.game)]
     for action in moves:
         positions.append(positions[-1].play(action))
-    found: list[tuple[dict[str, Any], Any]] = []
+    changes_of: list[tuple[dict[str, Any], Any]] = []
     if isinstance(learner, StateLearner):  # the values of the positions, for either seat
         for seat in (1, 0):
-            for ply, one in enumerate(positions):
-                both = one.stones[seat], one.stones[1 - seat]
+            for ply, here in enumerate(positions):
+                both = here.stones[seat], here.stones[1 - seat]
                 values = [table.value(seat, *both) for table in (learner, copy)]
-                found.append(({"ply": ply, "seat": seat, "move": None}, values))
+                changes_of.append(({"ply": ply, "seat": seat, "move": None}, values))
     else:  # the values of the actions played
-        for ply, (action, one) in enumerate(zip(moves, positions, strict=False)):
-            values = [float(table.values(one.own, one.opp)[action]) for table in (learner, copy)]
-            found.append(({"ply": ply, "seat": one.seat, "move": format_moves(one.game, [action])}, values))
-    backups = [of | {"before": before, "after": after} for of, (before, after) in found if before != after]
+        for ply, (action, here) in enumerate(zip(moves, positions, strict=False)):
+            values = [float(table.values(here.own, here.opp)[action]) for table in (learner, copy)]
+            changes_of.append(({"ply": ply, "seat": here.seat, "move": format_moves(here.game, [action])}, values))
+    backups = [of | {"before": before, "after": after} for of, (before, after) in changes_of if before != after]
     if not learner.table.online:
         backups.reverse()
     return {"at": learner.num_episodes, "moves": format_moves(learner.game, moves), "backups": backups}

@@ -174,8 +174,8 @@ def rollout_of(plan: Plan) -> int:
 
 def trainable() -> list[str]:
     """The agents that can be trained here: networks only if what they need is installed."""
-    found = all(importlib.util.find_spec(name) for name in ("torch", "stable_baselines3", "sb3_contrib"))
-    return [*tictac_agents.trained("table"), "NTupleTD", *(tictac_agents.trained("network") if found else [])]
+    installed = all(importlib.util.find_spec(name) for name in ("torch", "stable_baselines3", "sb3_contrib"))
+    return [*tictac_agents.trained("table"), "NTupleTD", *(tictac_agents.trained("network") if installed else [])]
 
 
 def menu() -> dict[str, Any]:

@@ -120,7 +120,7 @@ class Training:
                 "rows": self.rows[since:],
                 "thoughts": self.thoughts,
                 "level": self.level,
-                "lessons": [one["at"] for one in self.lessons],
+                "lessons": [lesson["at"] for lesson in self.lessons],
                 "saved": self.file.is_file(),
                 "kept": self.kept,
             }
@@ -242,11 +242,15 @@ class Trainings:
         with self._lock:
             self._forget_old()
             if len(self._of_token) >= self.limits.kept_trainings:
-                over = {token: one.asked_for for token, one in self._of_token.items() if one.state not in UNFINISHED}
-                if not over:
+                finished = {
+                    token: training.asked_for
+                    for token, training in self._of_token.items()
+                    if training.state not in UNFINISHED
+                }
+                if not finished:
                     reason = f"{len(self._waiting())} trainings are waiting, as many as may; try again in a minute"
                     raise Refused(reason, 429, {"retry-after": "60"})
-                self._forget(min(over, key=over.__getitem__))
+                self._forget(min(finished, key=finished.__getitem__))
             token = secrets.token_urlsafe(18)
             if self._folder is None:
                 self._folder = tempfile.TemporaryDirectory(prefix="tictac-trainings-", ignore_cleanup_errors=True)
@@ -292,11 +296,11 @@ class Trainings:
         """
         with self._lock:
             self._forget_old()
-            found = self._of_token.get(token)
-            if found is None:
+            training = self._of_token.get(token)
+            if training is None:
                 raise Refused("unknown or expired training", 404)
-            found.asked_for = time.monotonic()
-            return found
+            training.asked_for = time.monotonic()
+            return training
 
     def close(self) -> None:
         """Ends all trainings and deletes their files."""
@@ -308,23 +312,25 @@ class Trainings:
                 self._folder = None
 
     def _waiting(self) -> list[Training]:
-        return [one for one in self._of_token.values() if one.state == "waiting"]
+        return [training for training in self._of_token.values() if training.state == "waiting"]
 
     def _start_next(self) -> None:
         """Starts those that have waited longest, as many as may run."""
-        for one in self._waiting():
+        for training in self._waiting():
             if sum(other.state == "running" for other in self._of_token.values()) < self.limits.trainings:
-                one.start(self.limits.training_seconds, self.games, self._one_has_ended)
+                training.start(self.limits.training_seconds, self.games, self._start_after_end)
 
-    def _one_has_ended(self) -> None:
+    def _start_after_end(self) -> None:
         with self._lock:
             self._forget_old()
             self._start_next()
 
     def _forget_old(self) -> None:
         now, limits = time.monotonic(), self.limits
-        for token, one in list(self._of_token.items()):
-            if now - one.asked_for > (limits.waits_unasked if one.state == "waiting" else limits.forgotten_after):
+        for token, training in list(self._of_token.items()):
+            if now - training.asked_for > (
+                limits.waits_unasked if training.state == "waiting" else limits.forgotten_after
+            ):
                 self._forget(token)
 
     def _forget(self, token: str) -> None:
