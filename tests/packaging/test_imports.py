@@ -28,7 +28,10 @@ LAYERS: list[set[str]] = [
 ]
 """The modules and packages within `tictac_env`: each imports from its own layer and those above it in this list."""
 
-COMPILED = {f"tictac_env.compiled.{name}" for name in ("game_types", "kernels", "numba_names", "numba_version")}
+COMPILED = {
+    f"tictac_env.compiled.{name}"
+    for name in ("game_types", "kernels", "numba_check", "numba_names", "numba_public", "numba_version")
+}
 ONLY_IN: dict[str, set[str]] = {
     "numba": COMPILED,
     "llvmlite": COMPILED,
@@ -133,6 +136,16 @@ SEVERAL = {
     *("env", "raw_env"),  # PettingZoo's names, in each of its modules
     "main",  # of a program
     "play",  # the program `tictac-env`, and the function for notebooks
+    *(
+        "cache_in",
+        "call_compiled",
+        "entry_point",
+        "give_constants",
+        "give_method",
+        "keep_code",
+        "load_kept",
+    ),  # of Numba's
+    *("new_kernel", "watch_compiling"),  # internals, and by its documented interface
     *("Minimax", "Mixture", "Moves", "OutOfTime", "Player", "mix"),  # repeated in the file that a player is exported as
 }
 """The names that several modules may have."""

@@ -13,9 +13,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 from numba import types
-from numba.extending import NativeValue, models, overload, register_model, unbox
+from numba.extending import NativeValue, models, overload, register_model, typeof_impl, unbox
 
-from tictac_env.compiled.numba_names import CALLED, INLINED, call_compiled, give_constants, give_method
+from tictac_env.compiled.numba_version import CALLED, INLINED, call_compiled, give_constants, give_method
 from tictac_env.games import Game
 
 AnyFunction = Callable[..., Any]
@@ -151,6 +151,7 @@ def _unbox_game(game_type: Any, game: Any, context: Any) -> Any:
     return NativeValue(context.context.get_dummy_value())
 
 
+@functools.cache
 def _type_of(game: Game) -> GameType:
     with _LOCK:
         type_class, source = _compile_class(type(game))
@@ -201,7 +202,9 @@ def _compile_class(game_class: type[Game]) -> tuple[type[GameType], str]:
     return type_class, f"{fingerprint(*methods.values(), *getters)} {numbers}"
 
 
-Game._numba_type_ = property(functools.cache(_type_of))  # type: ignore[attr-defined]  # Numba looks for it
+@typeof_impl.register(Game)  # type: ignore[untyped-decorator]
+def _typeof_game(game: Game, context: object) -> GameType:
+    return _type_of(game)
 
 
 Record = TypeVar("Record", bound=type)
@@ -242,3 +245,16 @@ def _give_method(name: str, method: AnyFunction) -> None:
         return method if inspect.isfunction(method) else None
 
     give_method(types.BaseNamedTuple, name, method, method_of, **INLINED, **CALLED)
+
+
+def records_in(signature: Any) -> list[type]:
+    """The classes of the named tuples among the arguments of a signature, nested ones included, sorted by name."""
+    records = set()
+    todo = list(signature if isinstance(signature, tuple) else signature.args)
+    while todo:
+        kind = todo.pop()
+        if isinstance(kind, types.BaseTuple):
+            todo += kind.types if hasattr(kind, "types") else [kind.dtype]
+        if isinstance(kind, types.BaseNamedTuple):
+            records.add(kind.instance_class)
+    return sorted(records, key=lambda record: (record.__module__, record.__qualname__))

@@ -22,17 +22,16 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic, overload_method
 
-from tictac_env.compiled.game_types import GameType, compile_callees, compiled_as, fingerprint
-from tictac_env.compiled.numba_names import (
+from tictac_env.compiled.game_types import GameType, compile_callees, compiled_as, fingerprint, records_in
+from tictac_env.compiled.numba_version import (
     CALLED,
     UNCOUNTED,
     UNKEPT,
-    Kernel,
     cache_in,
     entry_point,
     keep_code,
     load_kept,
-    records_in,
+    new_kernel,
     watch_compiling,
 )
 from tictac_env.games import Game, game_name
@@ -128,7 +127,7 @@ def _compile(function: Function, parallel: bool, counting: bool = True) -> Funct
     with cache_in(CACHE_FOLDER):
         if numba.config.DISABLE_JIT:
             return function
-        compiled: Any = numba.njit(**options, parallel=True)(function) if parallel else Kernel(function, options)
+        compiled: Any = numba.njit(**options, parallel=True)(function) if parallel else new_kernel(function, options)
         prefix = repr(sorted(options.items())) + str(parallel)
         keep_code(compiled, lambda signature: prefix + fingerprint(function, *records_in(signature)))
     return compiled  # type: ignore[no-any-return]

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numba
 import numpy as np
 import pytest
+from conftest import breadth
+from test_compiled import COMPILED_RESULTS, INTERPRETED
 
-from tictac_env.compiled import kernel, kernel_methods, numba_version
+from tictac_env.compiled import kernel, kernel_methods, numba_names, numba_version
 from tictac_env.compiled.numba_names import INLINED, UNCOUNTED
 
 
@@ -117,21 +121,119 @@ def test_methods_of_one_name_have_the_same_parameters() -> None:
                 return times * self.value
 
 
-NEWER = """
-import sys, warnings
+BREAKS = """
+import builtins
+import sys
 import numba
-numba.__version__, numba.version_info = "0.99.1", numba.version_info._replace(short=(0, 99))
-if sys.argv[1:]:  # a name that this Numba no longer has
-    del numba.core.registry.CPUDispatcher
-import tictac_env.compiled
+
+version, missing, edit = sys.argv[1:]
+if version == "newer":
+    numba.__version__, numba.version_info = "0.99.1", numba.version_info._replace(short=(0, 99))
+
+def fail(*arguments, **named):
+    raise AttributeError("this Numba has no such thing")
+
+def importing(name, scope=None, local=None, names=(), level=0, original=builtins.__import__):
+    if scope and scope.get("__name__") == "tictac_env.compiled.numba_names" and missing in (names or ()):
+        raise ImportError(f"cannot import name {missing!r}")
+    if name == "tictac_env.compiled.numba_check":
+        hooks = vars(sys.modules["tictac_env.compiled.numba_names"])
+        hooks["fail"] = fail
+        exec(edit, hooks)
+    return original(name, scope, local, names, level)
+
+builtins.__import__ = importing
 """
+"""Takes a name of Numba away, or edits the hooks before they are tried; Numba itself stays as it is."""
+
+PROGRAM = """
+from typing import NamedTuple
+from tictac_env.compiled import kernel, kernel_methods, machine_code, numba_version
+from tictac_env.games import GAMES
+from tictac_env.rng import mix
+
+@kernel_methods
+class Shifted(NamedTuple):
+    by: int
+
+    def shifted(self, x: int, times: int = 1) -> int:
+        return x + times * self.by
+
+@kernel
+def first_moves(game, record, x):
+    return record.shifted(game.legal(x, 0)) + mix(x)
+
+@kernel
+def total(game, record, x):
+    own, opp = game.play(*game.start(), 4)
+    return first_moves(game, record, x) + record.shifted(game.full, times=2) + game.result(own, opp)
+
+arguments = GAMES["ConnectFour-v0"], Shifted(5), 3
+assert total(*arguments) == machine_code(total, *arguments)(*arguments) == total.py_func(*arguments)
+print(numba_version.new_kernel.__module__.split(".")[-1])
+"""
+"""Kernels that need a plain function, a game, a record and another kernel."""
+
+IMPORTED = [
+    alias.name
+    for node in ast.walk(ast.parse(Path(numba_names.__file__).read_text()))
+    if isinstance(node, ast.ImportFrom) and str(node.module).startswith("numba.core")
+    for alias in node.names
+]
+"""The names that Numba does not promise."""
+
+EDITS = {
+    "options": "UNCOUNTED['_no_such_option'] = True",
+    "library": "_Callee._finalize_final_module = fail",
+    "pipeline": "_CalleeCompiler.define_pipelines = fail",
+    "callees": "_CalleeType.get_call_type = fail",
+    "keys": "_KeptCode._index_key = fail",
+    "nothing kept": "_KeptCode.load_overload = lambda *arguments: None",
+    "entry points": "entry_point = fail",
+    "methods": "make_overload_method_template = fail",
+    "kernels": "_Kernel.__init__ = fail",
+    "lowering": "lower_getattr_generic = lambda type_class: lambda lower: None",
+    "other results": "_plus = lambda x: x + 1; callee = lambda function, **options: numba.typeof(numba.njit(_plus))",
+    "events": "_Listener.on_start = fail",
+    "no events": "_Listener.on_start = _Listener.on_end = lambda *arguments: None",
+}
+"""Edits of the hooks, which then fail as they would if Numba had changed."""
 
 
-@pytest.mark.parametrize("lacks", [pytest.param([], marks=pytest.mark.slow), ["a name"]], ids=["nothing", "a name"])
-def test_an_untested_numba_is_named_before_anything_can_fail(lacks: list[str]) -> None:
-    done = subprocess.run([sys.executable, "-c", NEWER, *lacks], capture_output=True, text=True, check=False)
-    told, tested = done.stderr, ".".join(map(str, numba_version.NEWEST_TESTED))
-    assert (
-        told.count("UserWarning") == 1 and "Numba 0.99.1" in told and tested in told and "NUMBA_DISABLE_JIT=1" in told
-    )
-    assert (done.returncode != 0) == ("ImportError" in told) == bool(lacks)
+def run_program(
+    folder: Path, version: str, missing: str = "", edit: str = "", program: str = PROGRAM
+) -> tuple[str, list[str]]:
+    """Runs a program with a broken hook; returns what it prints, and the warnings that begin with "Numba"."""
+    (folder / "program.py").write_text(BREAKS + program)
+    command = [sys.executable, "-W", "always:Numba", "program.py", version, missing, edit]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout, [line for line in done.stderr.splitlines() if "UserWarning: Numba" in line]
+
+
+@pytest.mark.parametrize("name", breadth(["CPUDispatcher"], IMPORTED))
+def test_without_a_name_of_numba_results_stay_the_same(name: str, tmp_path: Path) -> None:
+    out, (warning,) = run_program(tmp_path, "tested", name)
+    assert out == "numba_public\n"
+    assert f"Numba {numba.__version__}" in warning and name in warning
+
+
+@pytest.mark.parametrize("edit", breadth(["callees", "nothing kept"], EDITS))
+def test_without_a_hook_that_works_results_stay_the_same(edit: str, tmp_path: Path) -> None:
+    out, (warning,) = run_program(tmp_path, "newer", edit=EDITS[edit])
+    assert out == "numba_public\n"
+    tested = ".".join(map(str, numba_version.NEWEST_TESTED))
+    assert all(word in warning for word in ("Numba 0.99.1", tested, "NUMBA_DISABLE_JIT=1", "compiles again"))
+
+
+@pytest.mark.parametrize(("version", "warnings"), [("tested", 0), ("newer", 1)])
+def test_hooks_that_work_are_used_and_an_untested_numba_is_named(version: str, warnings: int, tmp_path: Path) -> None:
+    out, lines = run_program(tmp_path, version)
+    assert out == "numba_names\n" and len(lines) == warnings
+    assert all("Numba 0.99.1" in line and "compiles again" not in line for line in lines)
+
+
+@pytest.mark.slow
+def test_everything_has_the_same_results_without_hooks(tmp_path: Path) -> None:
+    out, warnings = run_program(tmp_path, "newer", "CPUDispatcher", program=INTERPRETED)
+    assert out == COMPILED_RESULTS and len(warnings) == 1

@@ -1,0 +1,86 @@
+"""The names of `numba_names` by Numba's documented interface alone; used if one of the hooks there fails.
+
+Results are the same to the last bit. Compiling takes longer, is not announced, and machine code is not kept: Numba's
+own cache (`cache=True`) would not notice an edited rule.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numba
+from numba.extending import overload, overload_attribute, overload_method
+
+INLINED: dict[str, Any] = {}
+UNCOUNTED: dict[str, Any] = {}
+CALLED: dict[str, Any] = {"error_model": "numpy"}
+UNKEPT: list[OSError] = []
+
+
+def call_compiled(function: Callable[..., Any]) -> None:
+    """Lets compiled code call a plain function."""
+    overload(function, strict=False, jit_options=CALLED)(lambda *arguments, **options: function)
+
+
+def give_method(
+    type_class: type[Any],
+    name: str,
+    method: Callable[..., Any],
+    method_of: Callable[[Any], Callable[..., Any] | None] | None = None,
+    **options: Any,
+) -> None:
+    """Lets compiled code call a method on values of a class of Numba types."""
+
+    @functools.wraps(method)  # Numba reads the parameters of a method there
+    def choose_method(owner: Any, *arguments: Any, **named: Any) -> Callable[..., Any] | None:
+        return method if method_of is None else method_of(owner)
+
+    overload_method(type_class, name, strict=False, jit_options=options)(choose_method)
+
+
+def give_constants(type_class: type[Any], names: Collection[str], value_of: Callable[[Any, str], Any]) -> None:
+    """Lets compiled code read `value_of(type, name)` as a constant attribute, for each name in `names`."""
+
+    def give_constant(name: str) -> None:
+        @overload_attribute(type_class, name, strict=False)  # type: ignore[untyped-decorator]  # Numba has no types
+        def constant_of(owner: Any) -> Callable[[Any], Any]:
+            value = value_of(owner, name)  # a variable of an enclosing function is a constant for Numba
+            return lambda owner: value
+
+    for name in names:
+        give_constant(name)
+
+
+def new_kernel(function: Callable[..., Any], options: dict[str, Any]) -> Any:
+    """Compiles a function that both Python and kernels call."""
+    return numba.njit(**options)(function)
+
+
+@contextmanager
+def cache_in(folder: str) -> Iterator[None]:
+    """Does nothing: machine code is not kept."""
+    yield
+
+
+def keep_code(dispatcher: Any, reach: Callable[[Any], str]) -> None:
+    """Does nothing: machine code is not kept."""
+
+
+def entry_point(function: Any, signature: tuple[Any, ...]) -> Callable[..., Any]:
+    """The function itself, which checks the types of its arguments at each call."""
+    return function  # type: ignore[no-any-return]
+
+
+def load_kept(function: Any, signature: tuple[Any, ...]) -> bool:
+    """True if this process has compiled the kernel for this signature."""
+    return numba.config.DISABLE_JIT or signature in function.signatures
+
+
+def watch_compiling(
+    begin: Callable[[Callable[..., Any], Sequence[Any]], Callable[[], None] | None],
+) -> Callable[[], None]:
+    """Does nothing: `begin` is never called."""
+    return lambda: None
