@@ -35,6 +35,8 @@ class Cells:
         copy 1, copy 0     .....fc. .....eb. .....da. ......fc ......eb ......da    (spread)
         >> 1                            .......c .......b .......a  in copy 0: the top row
                            ......fc ......eb ......da               in copy 1, read modulo 2: the next
+
+    Masked with one bit of each byte, the product is the rows * cols bytes. A Python int may be as long as that.
     """
 
     def __init__(self, game: Game) -> None:
@@ -46,6 +48,7 @@ class Cells:
         self._index = np.array(
             [[game.cell(row, col).bit_length() - 1 for col in range(cols)] for row in range(rows)], np.intp
         )
+        # Copy r begins 8 * cols bits after the one before, a row of bytes, and one bit more: the next row's.
         self._spread = sum(1 << row * (8 * cols + 1) for row in range(rows)) if game.row_bytes else 0
         self._ones = sum(1 << 8 * cell for cell in range(self._size))
 
@@ -53,11 +56,13 @@ class Cells:
         """A set of cells as rows * cols bytes of 0 and 1."""
         if self._spread:
             return (stones * self._spread >> self._top & self._ones).to_bytes(self._size, "little")
+        # Other strides: the bits one by one, and each cell looked up among them.
         bits = np.unpackbits(np.frombuffer(stones.to_bytes(8, "little"), np.uint8), bitorder="little")
         return bits[self._index].tobytes()
 
     def many(self, own: Ints, opp: Ints) -> Array:
         """The planes of B positions, of stones int64 (B,) each: int8 (B, 2, rows, cols), fresh."""
+        # (B, 2, 1, 1) shifted by (rows, cols): each cell's bit comes down to bit 0.
         stones = np.stack([own, opp], axis=1)
         return (stones[:, :, None, None] >> self._index & 1).astype(np.int8)
 
@@ -69,8 +74,8 @@ class Cells:
 class Canvas(Cells):
     """Writes the planes of one board, kept up to date a stone at a time, for an environment that shows every ply.
 
-    It remembers what it showed last; whatever it is asked for next is right, and cheap if at most one stone of each
-    side has come or gone since. One is not to be shared between threads.
+    It keeps the planes of the last position. Any next position is drawn right, and cheaply if at most one stone of each
+    side was added or removed. It must not be shared between threads.
     """
 
     def __init__(self, game: Game) -> None:
@@ -81,7 +86,8 @@ class Canvas(Cells):
         self._stones = [0, 0]
         self._bytes = bytearray(2 * game.cells)
         planes: Array = np.ndarray(self._shape, np.int8, self._bytes)
-        self._views = planes, planes[::-1]  # as either seat sees them
+        # Both seats see the same bytes: own stones first for seat 0, in reverse order for seat 1.
+        self._views = planes, planes[::-1]
 
     def planes(self, own: int, opp: int, seat: int) -> Array:
         shown = self._stones
@@ -92,6 +98,8 @@ class Canvas(Cells):
         return self._views[seat].copy()
 
     def _draw(self, seat: int, stones: int) -> None:
+        # The difference to the last position is one cell's bit if one stone was added or removed: flip its byte.
+        # Otherwise (a new game, several stones) the half of this seat is written again.
         place = self._places[seat].get(stones ^ self._stones[seat])
         self._stones[seat] = stones
         if place is None:
@@ -123,16 +131,20 @@ def played(game: Game, own: Ints, opp: Ints, choices: Ints) -> tuple[Ints, Ints]
 
 def _by_arrays(rule: Callable[..., Any], *arguments: Ints) -> Ints:
     """The results of `rule` for B rows of arguments: int64, (B,) or (B, n)."""
+    # Rules are integer arithmetic, most without branches, which arrays can do too. The views are read-only, as a rule
+    # that changes its argument in place (x |= y) would change the caller's array.
     views = [argument.view() for argument in arguments]
     for view in views:
         view.flags.writeable = False
     try:
-        found = rule(*views)  # mostly plain arithmetic, which arrays can do too
-        if isinstance(found, tuple):
-            found = np.stack(found, axis=-1)
-    except (ArithmeticError, AttributeError, TypeError, ValueError):  # it branches, say
-        found = [rule(*row) for row in zip(*(argument.tolist() for argument in arguments), strict=True)]
-    return np.asarray(found, np.int64)
+        results = rule(*views)
+        if isinstance(results, tuple):
+            results = np.stack(results, axis=-1)
+    # It branches, say (the truth of an array is a ValueError), or calls a method that only an int has: position by
+    # position then.
+    except (ArithmeticError, AttributeError, TypeError, ValueError):
+        results = [rule(*row) for row in zip(*(argument.tolist() for argument in arguments), strict=True)]
+    return np.asarray(results, np.int64)
 
 
 def action_masks(game: Game, legal: Ints) -> Array:
@@ -222,6 +234,8 @@ def _weights(game: Game) -> Ints:
 def _many_codes(game: Game, own: Ints, opp: Ints, seats: Ints | None) -> Ints:
     if seats is None:
         seats = np.array([game.seat(*stones) for stones in zip(own.tolist(), opp.tolist(), strict=True)], np.int64)
+    # Digit i in base 3 belongs to cell i: 1 for a stone of the first player, 2 for one of the second. So own stones
+    # count 1 + seat, and the other side's 2 - seat.
     planes = cells_of(game).many(own, opp).reshape(-1, 2, game.cells)
     mine, theirs = (planes @ _weights(game)).T
     codes: Ints = mine * (1 + seats) + theirs * (2 - seats)
@@ -294,10 +308,10 @@ OBSERVATION_TYPES: dict[str, ObservationType] = {
 
 def observation_type(name: Any) -> ObservationType:
     """The observation type called `name`; a ValueError if there is none."""
-    found = OBSERVATION_TYPES.get(name) if isinstance(name, str) else None
-    if found is None:
+    kind = OBSERVATION_TYPES.get(name) if isinstance(name, str) else None
+    if kind is None:
         raise ValueError(f"obs_type {name!r} is unknown; {did_you_mean(str(name), OBSERVATION_TYPES)}")
-    return found
+    return kind
 
 
 def observation_type_of(game: Game, space: spaces.Space[Any]) -> ObservationType:
@@ -345,7 +359,7 @@ def fit(observations: Any, space: spaces.Space[Any] | None, many: bool = False, 
         observations: one observation, or B of them with `many`: (B, ...).
         space: a `Box` of the shape of the observation, of its flattened form, or with the planes last as in PettingZoo;
             for any other space observations are returned as they are.
-        many: whether there are many.
+        many: True if there are B of them.
         who: the model's name in the error message.
 
     Raises:
@@ -396,7 +410,7 @@ class Observer:
     Args:
         game: the rules.
         obs_type: a name of `OBSERVATION_TYPES`.
-        follow: whether it watches one board ply by ply, and so is not shared between threads: it is then faster.
+        follow: True for one board that is watched ply by ply: faster, but not to be shared between threads.
 
     Raises:
         ValueError: there is no such type, or the game has no such observations.

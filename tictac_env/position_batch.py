@@ -48,6 +48,7 @@ class PositionBatch:
         Raises:
             ValueError: they do not.
         """
+        # Negative numbers have the sign bit, which no board has; it is named since `|` alone would let it pass.
         game = self.game
         board = sum(game.cell(row, col) for row in range(game.rows) for col in range(game.cols))
         stones = self.own | self.opp
@@ -81,6 +82,7 @@ class PositionBatch:
         Args:
             actions: (B,), each in [0, num_actions).
         """
+        # The choice bits of all actions, then one for each position by its action.
         game = self.game
         choices = np.array([game.choice(action) for action in range(game.num_actions)], np.int64)[actions]
         return PositionBatch(game, *played(game, self.own, self.opp, choices))
@@ -89,17 +91,21 @@ class PositionBatch:
         """The distinct positions in the order of their first occurrence; and the index of each of the B positions among
         them: (B,).
         """
+        # Sort, so that equal positions are neighbours. `begins` marks the first of each group of equal ones.
         order = np.lexsort((self.opp, self.own))
         own, opp = self.own[order], self.opp[order]
-        new = np.ones(len(order), np.bool_)
-        new[1:] = (own[1:] != own[:-1]) | (opp[1:] != opp[:-1])
-        first = order[new]  # as the sort is stable
-        met = np.argsort(first)
+        begins = np.ones(len(order), np.bool_)
+        begins[1:] = (own[1:] != own[:-1]) | (opp[1:] != opp[:-1])
+        # The sort is stable: the first of a group is also the first occurrence in the batch.
+        first = order[begins]
+        # Groups are in the order of their stones; `rank` is their place in the order of first occurrence.
+        by_occurrence = np.argsort(first)
         rank = np.empty(len(first), np.intp)
-        rank[met] = np.arange(len(first))
-        which = np.empty(len(order), np.intp)
-        which[order] = rank[np.cumsum(new) - 1]
-        return self.where(first[met]), which
+        rank[by_occurrence] = np.arange(len(first))
+        # The number of a group, for each sorted position, written back to where the position came from.
+        indices = np.empty(len(order), np.intp)
+        indices[order] = rank[np.cumsum(begins) - 1]
+        return self.where(first[by_occurrence]), indices
 
     def where(self, chosen: slice | npt.NDArray[np.bool_ | np.integer[Any]]) -> PositionBatch:
         """Some of the positions, by an index of an array."""

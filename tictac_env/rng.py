@@ -33,6 +33,14 @@ def mix(value: int) -> int:
     Each half in turn (hi has 32 bits, lo 31) is changed by a multiple of the other; the upper half of the multiple is
     folded onto its lower half, so that all of its bits count.
     """
+    #      62                 31 30                  0
+    #     +---------------------+---------------------+
+    #     |     hi (32 bits)    |     lo (31 bits)    |
+    #     +---------------------+---------------------+
+    #
+    # A round: hi ^= fold(lo * odd), or lo ^= fold(hi * odd). It is undone by doing it again, as the half that it reads
+    # stays, so four rounds are a permutation whatever `fold` is. The products of 31 by 32 and of 32 by 31 bits are
+    # below 2**63: no int64 overflows.
     hi = value >> 31
     lo = value & LOW_31
     product = lo * 0xD35A2D97
@@ -47,12 +55,13 @@ def mix(value: int) -> int:
 
 
 def weighted(cumulative: Sequence[float] | npt.NDArray[np.float64], value: int) -> int:
-    """Turns a draw `value` in [0, 2**63) into a number i in [0, n), with a probability proportional to its weight.
+    """The number i in [0, n) that a draw `value` in [0, 2**63) selects, with a probability proportional to its weight.
 
     Args:
         cumulative: the n running sums of the weights.
         value: the draw.
     """
+    # The last member is what is left, so a share that rounds up to the whole sum has an index too.
     share = value * UNIT * cumulative[len(cumulative) - 1]
     for index in range(len(cumulative) - 1):
         if share < cumulative[index]:

@@ -2,9 +2,9 @@
 
 Like `tictac_env.rng`, these are plain functions of numbers: the single environment runs them interpreted, compiled
 loops call them too. The vector environment's passes over all boards repeat them without branches
-(`tictac_env.envs.vector.passes`); tests hold both in lockstep.
+(`tictac_env.envs.vector.passes`); tests compare both step by step.
 
-A board's random state is one integer (`tictac_env.rng`), advanced before each draw. A game draws, in this order and
+A board's RNG state is one integer (`tictac_env.rng`), advanced before each draw. A game draws, in this order and
 only if there is a choice: the start, the learner's seat, the opponent from a pool. Then each move of the opponent gets
 a draw as its seed.
 """
@@ -31,7 +31,7 @@ NOT_GIVEN = -1
 PLAY_AS = ("first", "second", "random", "alternate")
 FIRST, SECOND, RANDOM_SEAT, ALTERNATE = range(len(PLAY_AS))
 
-GOES_ON, ENDED, ILLEGAL = range(3)
+CONTINUES, ENDED, ILLEGAL = range(3)
 """The results of a step: the learner is to move again; the game is over; the learner's action was illegal."""
 
 Rewards = tuple[float, float, float, float]
@@ -41,10 +41,10 @@ Weights = Sequence[float] | npt.NDArray[np.float64]
 
 
 class Setup(NamedTuple):
-    """The starting positions of an environment's games, and whether there is an opponent.
+    """The starting positions of an environment's games, and self-play or not.
 
     Attributes:
-        self_play: whether there is no opponent: both sides step, and the side to move observes.
+        self_play: True without an opponent: both sides step, and the side to move observes.
         start_owns: the stones of the side to move in the starting positions; empty for the game's start.
         start_opps: the other side's.
     """
@@ -72,17 +72,17 @@ class Opening(NamedTuple):
     """A game that has begun, with the learner to move.
 
     Attributes:
-        found: False if the opponent always ended the game before the learner's first move.
+        has_begun: False if the opponent always ended the game before the learner's first move.
         own: the stones of the side to move.
         opp: the other side's.
         learner: the seat of the learner.
         member: the number of the opponent in its pool; 0 without a pool.
         start: the number of the starting position, `NOT_GIVEN` without starting positions.
         reply: the opponent's action, -1 if it has not moved.
-        state: the board's random state.
+        state: the board's RNG state.
     """
 
-    found: bool
+    has_begun: bool
     own: int
     opp: int
     learner: int
@@ -105,8 +105,10 @@ def begin(
         own: the stones of the side to move, or `NOT_GIVEN`.
         opp: the other side's.
         games_begun: the number of games the board has begun since it was seeded.
-        state: the board's random state.
+        state: the board's RNG state.
     """
+    # An opponent that moves first may win at once (a starting position near the end, say). The learner would then see a
+    # game that is over before its first action, so another game is dealt; but not forever.
     start, first_own, first_opp, learner, member = NOT_GIVEN, own, opp, 0, 0
     for _ in range(MAX_STARTS):
         start, first_own, first_opp, learner, member, state = deal(
@@ -114,6 +116,9 @@ def begin(
         )
         if learner == game.seat(first_own, first_opp):
             return Opening(True, first_own, first_opp, learner, member, start, -1, state)
+        # The opponent begins. The state after advancing, mixed, is the seed of its policy: a draw for every move,
+        # whether the policy uses it or not, so that all opponents leave the same random numbers to the rest of the
+        # game.
         state = advance(state)
         reply, after_own, after_opp = opponents.first_answer(game, member, start, first_own, first_opp, mix(state))
         if game.result(after_own, after_opp) == UNFINISHED:
@@ -127,8 +132,10 @@ def deal(
     """Draws the start, the learner's seat and the opponent; see `begin`.
 
     Returns:
-        The number of the start, own, opp, the learner's seat, the number of the opponent, and the random state.
+        The number of the start, own, opp, the learner's seat, the number of the opponent, and the RNG state.
     """
+    # The order of the draws is a promise: seeded games stay the same. Nothing is drawn where there is no choice.
+    # 1. The starting position, unless the caller gave one.
     start = NOT_GIVEN
     if own == NOT_GIVEN:
         if len(setup.start_owns):
@@ -137,10 +144,12 @@ def deal(
             own, opp = setup.start_owns[start], setup.start_opps[start]
         else:
             own, opp = game.start()
+    # 2. The learner's seat. In self-play it is the side to move, now and after each step.
     if setup.self_play:
         learner = game.seat(own, opp)
     else:
         learner, state = draw_seat(play_as, games_begun, state)
+    # 3. The opponent from the pool.
     member = 0
     if len(cumulative):
         state = advance(state)
@@ -149,7 +158,7 @@ def deal(
 
 
 def draw_seat(play_as: int, games_begun: int, state: int) -> tuple[int, int]:
-    """The learner's seat, and the board's random state."""
+    """The learner's seat, and the board's RNG state."""
     if play_as == RANDOM_SEAT:
         state = advance(state)
         return mix(state) & 1, state
@@ -165,32 +174,36 @@ def step(
 
     Args:
         game: the rules.
-        self_play: whether there is no opponent.
+        self_play: True without an opponent.
         opponents: `Opponents`.
-        member: the number of the one that answers.
+        member: the number of the opponent that answers.
         own: the stones of the side to move.
         opp: the other side's.
         action: in [0, num_actions).
-        state: the board's random state.
+        state: the board's RNG state.
 
     Returns:
-        GOES_ON, ENDED or ILLEGAL; the outcome for the side that played the action, 0 while the game continues; own and
-        opp; the opponent's action, -1 if none; and the state. An illegal action is a loss and changes no stones.
+        CONTINUES, ENDED or ILLEGAL; the outcome for the side that played the action, 0 while the game continues; own
+        and opp; the opponent's action, -1 if none; and the state. An illegal action is a loss and changes no stones.
     """
+    # `play` gives the same position back for an illegal action: that is the only test of legality there is.
     next_own, next_opp = game.play(own, opp, action)
     if next_own == own and next_opp == opp:
         return ILLEGAL, LOST, own, opp, -1, state
+    # A result is that of the side to move, which is now the other one.
     result = game.result(next_own, next_opp)
     if result != UNFINISHED:
         return ENDED, -result, next_own, next_opp, -1, state
     if self_play:
-        return GOES_ON, 0, next_own, next_opp, -1, state
+        return CONTINUES, 0, next_own, next_opp, -1, state
+    # The opponent answers, with a seed from the board's state. After it the learner is to move again, so `own` are the
+    # learner's stones and the result needs no change of sign.
     state = advance(state)
     reply, own, opp = opponents.answer(game, member, next_own, next_opp, mix(state))
     result = game.result(own, opp)
     if result != UNFINISHED:
         return ENDED, result, own, opp, reply, state
-    return GOES_ON, 0, own, opp, reply, state
+    return CONTINUES, 0, own, opp, reply, state
 
 
 def seen(game: Game, own: int, opp: int, learner: int) -> tuple[int, int]:
@@ -209,6 +222,7 @@ def reward(rewards: Rewards, over: bool, outcome: int) -> float:
     as PettingZoo's games pay 1 and -1 to both sides (tests/env/envs/test_aec_lockstep.py). Learners with games of their
     own have rewards of their own: `ValueTD`, `FittedQ`.
     """
+    # Outcomes 1, 0 and -1 are the indices 0, 1 and 2 of a win, a draw and a loss.
     return rewards[1 - outcome] if over else rewards[3]
 
 
@@ -261,11 +275,14 @@ class BoardOpponents:
 
     def answer(self, game: Game, member: int, own: int, opp: int, seed: int) -> tuple[int, int, int]:
         """The member's action in the game under way, and the position after it."""
+        # A policy with a reflex draws uniformly from a set of choices. Its action, found here without a `Position` and
+        # with the sets as lists in a cache, is the one that `act` would return: the same draw, the same order.
         policy = self.policy(member)
         reflex = policy.reflex
         if reflex is not None and (choices := reflex(game, own, opp)):
             actions = self._actions.get(choices) or self._actions_of(choices)
-            action = actions[seed % len(actions)]  # as `policy.pick` does, but with the sets cached
+            action = actions[seed % len(actions)]
+            # A reflex from outside may return choices that are not legal; `answer` below then raises the error.
             if action >= 0:
                 next_own, next_opp = game.play(own, opp, action)
                 if next_own != own or next_opp != opp:

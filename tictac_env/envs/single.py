@@ -19,7 +19,7 @@ from gymnasium.error import ResetNeeded
 
 from tictac_env.checks import flag, one_of
 from tictac_env.envs import protocol
-from tictac_env.envs.protocol import GOES_ON, ILLEGAL, NOT_GIVEN, PLAY_AS, BoardOpponents, Numbers, Setup
+from tictac_env.envs.protocol import CONTINUES, ILLEGAL, NOT_GIVEN, PLAY_AS, BoardOpponents, Numbers, Setup
 from tictac_env.games import UNFINISHED, Game, describe_game, game_name, shown
 from tictac_env.observation import Observer
 from tictac_env.policies import Policy, as_policy
@@ -455,7 +455,7 @@ class BoardEnv(SharesOpponent, gym.Env[Any, int]):
         board.own, board.opp, board.random_state = own, opp, state
         if self_play:
             board.learner ^= 1
-        if event == GOES_ON:
+        if event == CONTINUES:
             if self.render_mode == "human":
                 self.render()
             learner = board.learner  # is to move

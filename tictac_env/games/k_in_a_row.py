@@ -33,6 +33,31 @@ class KInARow(Game):
             1  9 17 25 33 41 49
             0  8 16 24 32 40 48         one step up is +1, right +8, up-right +9, down-right +7
 
+    The masks of this board (x: the bit is set):
+
+            column          bottom          full            choices
+         7  . . . . . . .   . . . . . . .   . . . . . . .   . . . . . . .
+         6  . . . . . . .   . . . . . . .   . . . . . . .   . . . . . . .
+         5  x . . . . . .   . . . . . . .   x x x x x x x   x x x x x x x      with gravity the top row: a column is
+         4  x . . . . . .   . . . . . . .   x x x x x x x   . . . . . . .      open while its top cell is empty
+         3  x . . . . . .   . . . . . . .   x x x x x x x   . . . . . . .
+         2  x . . . . . .   . . . . . . .   x x x x x x x   . . . . . . .
+         1  x . . . . . .   . . . . . . .   x x x x x x x   . . . . . . .
+         0  x . . . . . .   x x x x x x x   x x x x x x x   . . . . . . .
+
+    Adding is the trick for falling stones. A column without holes is a number 0..0111; one more at its bottom carries
+    through all stones to the lowest empty cell, and the empty bit above the top cell stops the carry of a full column:
+
+            stones    bottom    sum
+         7    .         .        .
+         6    .         .        .
+         5    .         .        .
+         4    .         .        .
+         3    .         .        .
+         2    .         .        x      where the next stone lands
+         1    x         .        .
+         0    x         x        .
+
     Example:
         >>> from tictac_env.games import KInARow
         >>> game = KInARow.make(rows=5, cols=6, connect=4, gravity=True)
@@ -85,14 +110,18 @@ class KInARow(Game):
     @cache
     def _get(cls, rows: int, cols: int, connect: int, gravity: bool) -> KInARow:
         """The one object of these sizes."""
+        # A byte a column if that fits: observations can then be written by multiplying and storing whole words.
         stride = 8 if max(rows, cols) <= 7 else rows + 1
         if stride * cols > MAX_BITS:
             raise ValueError(
                 f"a board of {rows} rows and {cols} columns needs {stride * cols} bits ({stride} a column); "
                 f"at most {MAX_BITS} are possible"
             )
+        # As a product, bottom * column is a copy of the column at each bit of the bottom row: all cells.
         column, bottom = (1 << rows) - 1, sum(1 << col * stride for col in range(cols))
+        # A shift by 64 or more is undefined in machine code; one by 63 already clears any board.
         steps = (1, stride, min(stride + 1, MAX_BITS), stride - 1)
+        # The two shifts of `has_line`, in steps: (1, 2) for four in a line, (1, 1) for three, (1, 0), (0, 0).
         first, second = min(1, connect - 1), max(0, min(2, connect - 2))
         shifts = tuple(min(step * times, MAX_BITS) for step in steps for times in (first, second))
         return cls(
@@ -127,7 +156,7 @@ class KInARow(Game):
 
     @property
     def stones_fall(self) -> bool:
-        """Whether there is gravity."""
+        """True with gravity."""
         return self.gravity
 
     def cell(self, row: int, col: int) -> int:
@@ -141,11 +170,13 @@ class KInARow(Game):
 
     def legal(self, own: int, opp: int) -> int:
         """The choices that are still empty: a column is open while its top cell is."""
+        # & binds more tightly than ^: the occupied choices, flipped within the choices. `~` would leave [0, 2**63).
         choices = self.choices
         return (own | opp) & choices ^ choices
 
     def nth(self, legal: int, index: int) -> int:
         """The legal action that has `index` smaller ones."""
+        # Actions count row by row from the top left, bits column by column: with gravity it is one row, the top one.
         action = 0
         for row in range(self.num_actions // self.cols):
             choice = 1 << self.rows - 1 - row
@@ -175,6 +206,8 @@ class KInARow(Game):
     def play_choice(self, own: int, opp: int, choice: int) -> tuple[int, int]:
         """The position after the legal action with this `choice` bit."""
         if self.gravity:
+            # From the column's top cell to its bottom cell, and the stone by adding, as in `stone`. The mask is all of
+            # the column: 2 * top - bottom has the bits from bottom to top.
             bottom = choice >> self.rows - 1
             choice = (own | opp) + bottom & (choice << 1) - bottom
         return opp, own | choice
@@ -193,7 +226,13 @@ class KInARow(Game):
     def choices_into(self, own: int, opp: int, cells: int) -> int:
         """The choices whose stone would fill one of the `cells`."""
         cells &= self.playable(own, opp)
-        # Adding the whole column to its lowest empty cell carries out of the top, one above the choice.
+        # Adding the whole column to its lowest empty cell carries out of the top, one above the choice:
+        #
+        #     bit   cells   full   sum
+        #      3      .      .      x      one above the choice: to be shifted down again
+        #      2      .      x      .
+        #      1      x      x      .      the lowest empty cell
+        #      0      .      x      x      what is left here is masked out
         return (cells + self.full & self.choices << 1) >> 1 if self.gravity else cells
 
     def playable(self, own: int, opp: int) -> int:
@@ -216,12 +255,18 @@ class KInARow(Game):
             x x x .      (stones & stones >> s) & (stones >> 2s)                     p + 3s, which must be on the board
         """
         if self.connect == 4:
+            # Bit p of `second` is the cell one step on from p, and so on: all four cells of a line stand at its first.
             second = stones >> step
             third = second >> step
             fourth = third >> step
+            # Two pairs serve all four patterns.
             front, back = stones & second, third & fourth
+            # x x x . will be shifted up by three steps. Unless its last cell is on the board, that may leave 63 bits.
             last = front & third & self.full >> step >> step >> step
+            # By Horner's scheme: each << step moves the missing cells one step along their lines.
             return second & back | (stones & back | (front & fourth | last << step) << step) << step
+        # Any other length: for each missing cell the lines whose other cells are stones, from the last cell to the
+        # first.
         completing = 0
         for missing in range(self.connect):
             lines = self.full
@@ -236,6 +281,7 @@ class KInARow(Game):
     def undo(self, own: int, opp: int, action: int) -> tuple[int, int]:
         """The position before `action`, if it can have been the last move; otherwise the same position."""
         if self.gravity:
+            # In a column without holes, x and x >> 1 differ in the top stone only.
             column = self.column << action * self.stride
             stones = (own | opp) & column
             stone = stones ^ stones >> 1 & column
@@ -258,6 +304,8 @@ class KInARow(Game):
 
         For three in a line the second shift is s, for two it is 0, and for one both are. Longer lines hold one of four.
         """
+        # Written out, and without branches: eight shifts that LLVM does for several boards at once. The empty bit above
+        # each column keeps lines from running from one column into the next.
         up, up2, right, right2, rise, rise2, fall, fall2 = self.shifts
         pairs = stones & stones >> up
         lines = pairs & pairs >> up2
@@ -277,6 +325,7 @@ class KInARow(Game):
 
     def winning_cells(self, stones: int, seat: int = 0) -> int:
         """The union of all lines of `connect` within `stones`, of either player."""
+        # From the first cell of each line back along its other cells; overlapping lines give their union.
         union = 0
         for step in self.steps:
             line = begins = self.runs(stones, step)
@@ -293,15 +342,17 @@ class KInARow(Game):
 
     def is_dead(self, own: int, opp: int) -> bool:
         """True if every line has stones of both sides, so that neither side can complete one."""
+        # The cells without the other side's stones are all that a side can ever have.
         full = self.full
         return not self.has_line(full ^ opp) and not self.has_line(full ^ own)
 
     def status(self, own: int, opp: int) -> Status:
         """`VALID`, or the reason why no game reaches this position. Interpreted only."""
-        found = Game.status(self, own, opp)
-        if self.gravity and found not in (Status.OFF_BOARD, Status.OVERLAP, Status.STONE_COUNTS):
-            return Status.FLOATING_STONE if (own | opp) & (own | opp) + self.bottom else found
-        return found
+        status = Game.status(self, own, opp)
+        if self.gravity and status not in (Status.OFF_BOARD, Status.OVERLAP, Status.STONE_COUNTS):
+            # Below a hole the carry of `playable` stops, and the stones above it are in the sum as well.
+            return Status.FLOATING_STONE if (own | opp) & (own | opp) + self.bottom else status
+        return status
 
     @property
     def key_bits(self) -> int:
@@ -315,6 +366,7 @@ class KInARow(Game):
         other's 0, below one bit that marks the height. Without, the columns of both sides without the gaps.
         """
         if self.gravity:
+            # A column with n stones (own ones 1 in o): o + (2**n - 1) + 1 = 2**n + o, so the highest bit is the height.
             return own + (own | opp) + self.bottom
         packed = 0
         for col in range(self.cols):

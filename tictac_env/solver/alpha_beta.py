@@ -74,8 +74,10 @@ compiled_loss_score = kernel(loss_score)
 @kernel
 def score_actions(game: Game, own: Ints, opp: Ints, depth: int, order: Ints, table: Ints, scores: Ints) -> None:
     """Writes the score of each legal action in each of B positions into `scores`, int64 (B, num_actions)."""
+    # One stack serves all searches: each fills its rows before it reads them.
     stack = np.empty((depth + 1, 10), np.int64)
     for i in range(len(own)):
+        # A window of all scores: each action gets its exact score, not only the best one.
         plies = min(depth, game.cells - (own[i] | opp[i]).bit_count())
         for action in range(game.num_actions):
             after = game.play(own[i], opp[i], action)
@@ -109,22 +111,36 @@ def search_depth(
         table: see `new_table`; other searches of the same game may have used it.
         stack: scratch, int64 (depth + 1, 10).
     """
+    # The loop stands for this recursion, with a row of the stack for each call that has not returned:
+    #
+    #     search(position, alpha, beta):
+    #         if look(position) knows the score: return it    # the game is over, the horizon, a quick win, the table
+    #         for move in the order of `order`:
+    #             best = max(best, -search(position after move, -beta, -max(alpha, best)))
+    #             if best >= beta, or no score can be better: break
+    #         store the bounds in the table
+    #         return best
+    #
+    # The horizon is a ply, so that positions reached in several ways have one entry: it holds for this horizon only.
     horizon = (own | opp).bit_count() + depth
     score = look(game, own, opp, horizon, alpha, beta, table, stack[0])
     if score != UNKNOWN:
         return score
     level = 0
     while True:
+        # Select the next move of the row: MOVES is not empty, otherwise `take` would have decided the position.
         at = stack[level]
         while not at[MOVES] & order[at[NEXT]]:
             at[NEXT] += 1
         choice = order[at[NEXT]]
         at[MOVES] ^= choice
+        # Call: the child's window is the parent's, seen by the other side and narrowed by the best score so far.
         next_own, next_opp = game.play_choice(at[OWN], at[OPP], choice)
         alpha, beta = -at[BETA], -max(at[ALPHA], at[BEST])
         score = look(game, next_own, next_opp, horizon, alpha, beta, table, stack[level + 1])
         level += 1
-        while score != UNKNOWN:  # pass it to the position before, which may then be decided too
+        # Return: the score goes to the position before, which may then be decided too.
+        while score != UNKNOWN:
             level -= 1
             if level < 0:
                 return score
@@ -145,17 +161,21 @@ def look(game: Game, own: int, opp: int, horizon: int, alpha: int, beta: int, ta
         if horizon <= ply:
             return 0
     else:
+        # A win with the next stone is the best possible score, so no move need be tried. Without one, nothing can
+        # happen within a horizon of one ply.
         if horizon > ply and game.winning_choices(own, opp, game.seat(own, opp)):
             return high
         if horizon <= ply + 1:
             return 0
-    known = table[slot(own, opp, table)]
-    if known[OWN] == own and known[OPP] == opp and known[HORIZON] == horizon:
-        low, high = int(known[LOW]), int(known[HIGH])
+    # The entry holds the whole position, so it is exact. Bounds that meet, or leave the window, decide.
+    entry = table[slot(own, opp, table)]
+    if entry[OWN] == own and entry[OPP] == opp and entry[HORIZON] == horizon:
+        low, high = int(entry[LOW]), int(entry[HIGH])
         if low >= beta or low == high:
             return low
         if high <= alpha:
             return high
+    # Moves must be tried: fill the row.
     at[OWN], at[OPP], at[HORIZON], at[LOW], at[HIGH] = own, opp, horizon, low, high
     at[ALPHA], at[BETA], at[BEST], at[NEXT] = alpha, beta, -game.cells, 0
     # A win of the other side must be blocked: any other move is no better than a block that fails.
@@ -167,16 +187,19 @@ def look(game: Game, own: int, opp: int, horizon: int, alpha: int, beta: int, ta
 @borrowing_kernel
 def take(score: int, table: Ints, at: Ints) -> int:
     """Records the score of a move in the position of row `at`; returns its score if that is decided, or `UNKNOWN`."""
+    # Another move is worth trying while there is one, the window is open, and a better score is possible at all.
     best = at[BEST] = max(int(at[BEST]), score)
     if at[MOVES] and best < at[BETA] and best < at[HIGH]:
         return UNKNOWN
+    # Fail-soft: above alpha the score is at least `best`, below beta at most `best`, and between both it is exact.
     if best > at[ALPHA]:
         at[LOW] = best
     if best < at[BETA]:
         at[HIGH] = best
-    known = table[slot(at[OWN], at[OPP], table)]
+    # The newest entry replaces the one that was there.
+    entry = table[slot(at[OWN], at[OPP], table)]
     for column in (OWN, OPP, HORIZON, LOW, HIGH):
-        known[column] = at[column]
+        entry[column] = at[column]
     return best
 
 

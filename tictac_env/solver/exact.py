@@ -30,7 +30,7 @@ from tictac_env.solver.engine import (
     Budget,
     Engine,
     GenericEngine,
-    settled,
+    solved,
 )
 from tictac_env.solver.enumerate import loss_score
 from tictac_env.solver.outcome_table import OutcomeTable, outcome_table_of
@@ -453,7 +453,7 @@ class Solver:
             batch[:, AT_LEAST] = np.where(low > -1, low, -far)
             batch[:, AT_MOST] = np.where(high < 1, high, far)
         if self.book:
-            for index in np.flatnonzero(~settled(batch)).tolist():
+            for index in np.flatnonzero(~solved(batch)).tolist():
                 if int(positions.own[index] | positions.opp[index]).bit_count() <= self.book.plies + 1:
                     lower, upper = self.book.bounds(positions[index])
                     batch[index, AT_LEAST] = batch[index, GUESS] = max(batch[index, AT_LEAST], lower)

@@ -2,9 +2,20 @@
 
 A position's key is scrambled to `bits` bits by a multiplication modulo 2**bits with an odd factor, which is reversible.
 The upper bits of the product are the number of a bucket of two entries, the others are the tag that distinguishes the
-keys in a bucket. So an entry is exact, for any size of the table:
+keys in a bucket. So an entry is exact, for any size of the table. The code of Connect Four's positions (56 bits), in a
+table of 2**20 buckets:
 
-    | tag + 1 (up to 45 bits) | work (6) | upper bound + 32 (6) | lower bound + 32 (6) |
+     55           36 35                                  0
+    +---------------+-------------------------------------+
+    |    bucket     |                 tag                 |     code = key * FACTOR mod 2**bits
+    +---------------+-------------------------------------+
+
+and its entry, 0 if there is none (a tag is stored plus 1, so that no entry is 0):
+
+     63  62                        18 17   12 11    6 5     0
+    +---+----------------------------+-------+-------+-------+
+    | 0 |          tag + 1           | work  | upper | lower |     the bounds plus 32, in [0, 64)
+    +---+----------------------------+-------+-------+-------+
 
 An entry is one word, read and written at once: threads may share the table without locks; at worst a thread overwrites
 another's entry. In a bucket the first entry keeps the position that took more work (nodes, as a power of two), the
@@ -44,6 +55,8 @@ LEAST_LOG_BUCKETS = 4
 @kernel
 def scramble(key: int, bits: int) -> int:
     """A permutation of the numbers below 2**bits."""
+    # The product modulo 2**64 has the right lower bits, and so has its remainder modulo 2**bits: no wider one is
+    # needed.
     return int(wrapping_product(key, FACTOR)) & (1 << bits) - 1
 
 
@@ -56,6 +69,7 @@ def fetch(table: npt.NDArray[np.int64], code: int, tag_bits: int) -> None:
 @kernel
 def find(table: npt.NDArray[np.int64], code: int, tag_bits: int) -> int:
     """The entry of a scrambled key, 0 if there is none."""
+    # Two entries of 8 bytes: number of the bucket times two. Both lie in one cache line, so the second look is free.
     bucket = code >> tag_bits << 1
     tag = (code & (1 << tag_bits) - 1) + 1
     entry = int(table[bucket])
@@ -84,6 +98,7 @@ def store(table: npt.NDArray[np.int64], code: int, tag_bits: int, lower: int, up
     """Stores the bounds that a search of `nodes` nodes has found, combined with those stored before."""
     bucket = code >> tag_bits << 1
     tag = (code & (1 << tag_bits) - 1) + 1
+    # The binary logarithm of the nodes fits 6 bits.
     work = 0
     while nodes > 1:
         nodes >>= 1
@@ -91,14 +106,17 @@ def store(table: npt.NDArray[np.int64], code: int, tag_bits: int, lower: int, up
     first = table[bucket]
     second = table[bucket + 1]
     place = bucket
+    # The position has an entry: narrow its bounds in place. Both old and new ones hold, so their intersection does.
     if first >> ENTRY_BITS == tag:
         lower, upper = max(lower, lower_of(first)), min(upper, upper_of(first))
         work = max(work, first >> 12 & 63)
     elif second >> ENTRY_BITS == tag:
         lower, upper = max(lower, lower_of(second)), min(upper, upper_of(second))
         place = bucket + 1
+    # A new position that took as much work as the first entry's replaces it, and that one moves to the second place.
     elif work >= first >> 12 & 63:
         table[bucket + 1] = first
+    # Otherwise it takes the second place, whatever is there: recent positions are likely to come up again soon.
     else:
         place = bucket + 1
     table[place] = tag << ENTRY_BITS | work << 12 | upper + OFFSET << 6 | lower + OFFSET
@@ -111,19 +129,24 @@ def spread(table: npt.NDArray[np.int64], log_buckets: npt.NDArray[np.int64], bit
     A bucket's entries only move to higher places, so the loop from the last bucket down overwrites nothing. One kernel
     does both, so that Ctrl-C cannot come between, after which entries would be looked up in the wrong buckets.
     """
-    kept_bits = bits - log_buckets[0] - growth
+    # The upper `growth` bits of each tag become the lower bits of the bucket's number:
+    #
+    #     before   | bucket      | tag                       |
+    #     after    | bucket      : growth | tag              |      2**growth buckets for one
+    tag_bits = bits - log_buckets[0] - growth
     for bucket in range((1 << log_buckets[0]) - 1, -1, -1):
         first = table[2 * bucket]
         second = table[2 * bucket + 1]
         table[2 * bucket] = 0
         table[2 * bucket + 1] = 0
+        # The second entry first: if both go to one bucket, the first moves it back to the second place.
         for entry in (second, first):
             if entry:
                 tag = (entry >> ENTRY_BITS) - 1
-                place = (bucket << growth | tag >> kept_bits) << 1
+                place = (bucket << growth | tag >> tag_bits) << 1
                 table[place + 1] = table[place]
-                kept = (tag & (1 << kept_bits) - 1) + 1
-                table[place] = kept << ENTRY_BITS | entry & (1 << ENTRY_BITS) - 1
+                shorter_tag = (tag & (1 << tag_bits) - 1) + 1
+                table[place] = shorter_tag << ENTRY_BITS | entry & (1 << ENTRY_BITS) - 1
     log_buckets[0] += growth
 
 

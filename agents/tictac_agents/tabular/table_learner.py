@@ -22,7 +22,7 @@ from tictac_agents.base_learner import NO_LIMIT, Arrays
 from tictac_agents.settings import Schedule, Settings, setting
 from tictac_agents.tabular.learner import Environment, Learner
 from tictac_env.compiled import borrowing_kernel, in_one_line, is_kept, kernel_methods, machine_code
-from tictac_env.envs.protocol import GOES_ON, NOT_GIVEN, PLAY_AS, Rewards, Setup, begin, reward, seen, step
+from tictac_env.envs.protocol import CONTINUES, NOT_GIVEN, PLAY_AS, Rewards, Setup, begin, reward, seen, step
 from tictac_env.envs.single import BoardEnv
 from tictac_env.envs.vector.board_batch import BatchOpponents
 from tictac_env.envs.vector.boards import boards_of, int64_array
@@ -573,7 +573,7 @@ def play_whole_games(
     played = steps = 0
     while played < games and steps < max_steps and table.rows.used[0] + room <= len(table.rows.positions):
         opening = begin(game, setup, opponents, play_as, NOT_GIVEN, NOT_GIVEN, games_begun, state)
-        if not opening.found:
+        if not opening.has_begun:
             break
         own, opp, seat, state = opening.own, opening.opp, opening.learner, opening.state
         games_begun += 1
@@ -585,7 +585,7 @@ def play_whole_games(
                 game, setup.self_play, opponents, opening.member, own, opp, action, state
             )
             steps += 1
-            ended = event != GOES_ON
+            ended = event != CONTINUES
             seat ^= setup.self_play
             shown, others = seen(game, own, opp, seat)
             over = table.learn_from_result(game, 0, seat, shown, others, reward(rewards, ended, outcome), ended, False)

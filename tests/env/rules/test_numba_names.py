@@ -133,14 +133,14 @@ if version == "newer":
 def fail(*arguments, **named):
     raise AttributeError("this Numba has no such thing")
 
-def importing(name, scope=None, local=None, names=(), level=0, original=builtins.__import__):
-    if scope and scope.get("__name__") == "tictac_env.compiled.numba_names" and missing in (names or ()):
+def importing(name, globals=None, locals=None, fromlist=(), level=0, original=builtins.__import__):
+    if globals and globals.get("__name__") == "tictac_env.compiled.numba_names" and missing in (fromlist or ()):
         raise ImportError(f"cannot import name {missing!r}")
     if name == "tictac_env.compiled.numba_check":
         hooks = vars(sys.modules["tictac_env.compiled.numba_names"])
         hooks["fail"] = fail
         exec(edit, hooks)
-    return original(name, scope, local, names, level)
+    return original(name, globals, locals, fromlist, level)
 
 builtins.__import__ = importing
 """

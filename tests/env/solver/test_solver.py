@@ -29,7 +29,7 @@ from tictac_env.games import GAMES, Game, KInARow, PlacementGame
 from tictac_env.position import Position
 from tictac_env.solver import Bounds, NotProven, Solution, Solver, solve, transposition_table
 from tictac_env.solver.connect_k import UNKNOWN, follow_up_bound
-from tictac_env.solver.engine import AT_LEAST, AT_MOST, Budget, Engine, GenericEngine, next_alpha, settled
+from tictac_env.solver.engine import AT_LEAST, AT_MOST, Budget, Engine, GenericEngine, next_alpha, solved
 from tictac_env.solver.exact import bounds_in_words
 from tictac_env.solver.transposition_table import TranspositionTable, find, lower_of, scramble, store, upper_of
 
@@ -169,7 +169,7 @@ def test_any_window_gives_the_same_score() -> None:
         batch = np.array(rows, np.int64)
         engine.clear()
         engine.run(batch, Budget(), None)
-        assert settled(batch).all()
+        assert solved(batch).all()
         assert (batch[:, AT_LEAST] <= exact).all()
         assert (batch[:, AT_MOST] >= exact).all()
         clipped = [min(high, max(low, score)) for score in exact]
@@ -339,7 +339,7 @@ def test_progress_counts_the_positions_that_are_done(game: KInARow) -> None:
         solver, told = Solver(game, 1, threads), list[float]()
         batch = np.array([(p.own, p.opp, -8, 8, -8, 8, -99) for p in positions], np.int64)
         solver.engine.run(batch, Budget(), told.append)
-        assert settled(batch).all() and told == sorted(told) and all(0 <= done <= 6 for done in told)
+        assert solved(batch).all() and told == sorted(told) and all(0 <= done <= 6 for done in told)
 
 
 @pytest.mark.parametrize("limit", [0, 1, 100])

@@ -1,4 +1,4 @@
-"""Many boards of one game, each with its own random state, stepped together."""
+"""Many boards of one game, each with its own RNG state, stepped together."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from tictac_env.envs.vector.boards import (
     WAITING,
     Boards,
     Bools,
-    Given,
     Ints,
+    ResetOptions,
     StepBuffers,
     aligned,
     boards_of,
@@ -129,12 +129,14 @@ class BatchOpponents:
             ValueError: a policy does not return B integers.
             IllegalMove: a choice is illegal; the message names the policy, the board, the choice and the position.
         """
+        # One call of each policy with all of its boards: a network answers a batch as fast as a single position.
         answers = np.empty(len(members), np.int64)
         for number in np.unique(members).tolist():
             rows = np.flatnonzero(members == number)
             policy = self.policy(number)
             replies = actions_of(policy, PositionBatch(self._game, own[rows], opp[rows]), seeds[rows])  # type: ignore[arg-type]  # not None: boards without an opponent never wait
             answers[rows] = replies
+            # Checked here, where the policy is known; the pass that plays replies takes them for legal.
             playing = np.full(len(rows), PLAYING)
             wrong = passes.first_invalid(self._game, own[rows], opp[rows], playing, answers[rows], True)
             if wrong >= 0:
@@ -162,32 +164,40 @@ class BoardBatch:
         arguments: the environment's arguments.
         count: the number of boards.
         threads: the number of threads that share them.
-        ignores: whether a step ignores the action of a board whose game is over. Its mask then shows all actions, so
+        ignores: True if a step ignores the action of a board whose game is over. Its mask then shows all actions, so
             that an agent that chooses by masks finds one.
 
     Attributes:
         boards: the whole state of the boards, as views.
-        were_reset: whether there has been a reset.
+        were_reset: True after the first reset.
     """
 
     def __init__(self, arguments: Arguments, count: int, threads: int, ignores: bool) -> None:
         game = arguments.game
         self._game, self._arguments, self._count, self._threads = game, arguments, count, threads
         self._opponents = BatchOpponents(arguments.opponent, game, arguments.obs_type)
+        # An observation type of the user's own has no kernel: Python then observes between two passes.
         kernel = observation_type(arguments.obs_type).kernel
-        self._writer = NOT_WRITTEN if kernel is None else kernel
+        over_actions = sum(game.choice(action) for action in range(game.num_actions)) if ignores else 0
+        nowhere = np.full(count, NOT_GIVEN, np.int64)
+        self._settings = StepSettings(
+            ResetOptions(nowhere, nowhere, np.full(count, PLAY_AS.index(arguments.play_as), np.int64)),
+            arguments.setup(int64_array),
+            self._opponents.compiled,
+            arguments.rewards,
+            arguments.illegal == "raise",
+            NOT_WRITTEN if kernel is None else kernel,
+            over_actions,
+        )
         self._rows: Ints = aligned((ROWS, count + PADDING))
         self._bind()
+        # Before the first reset: empty boards without a game and without a seed.
         self.boards.own[:], self.boards.opp[:] = game.start()
         self.boards.state[:] = NOT_SEEDED
         self.boards.phase[:] = OVER
         self.boards.illegal[:] = -1
         self.were_reset = False
         self._replies = np.full(count, -1, np.int64)
-        self._setup = arguments.setup(int64_array)
-        nowhere = np.full(count, NOT_GIVEN, np.int64)
-        self._nothing_given = Given(nowhere, nowhere, np.full(count, PLAY_AS.index(arguments.play_as), np.int64))
-        self._over_actions = sum(game.choice(action) for action in range(game.num_actions)) if ignores else 0
         # If an opponent can end the game before the learner has moved, a board may never get to the learner's move.
         openings = [game.play(*game.start(), action) for action in range(game.num_actions)]
         self._may_get_stuck = bool(arguments.start) or any(game.result(*opening) != UNFINISHED for opening in openings)
@@ -230,7 +240,9 @@ class BoardBatch:
         game = self._game
         if rows.shape != self.rows.shape or rows.dtype != np.int64:
             raise ValueError(f"boards are int64 {self.rows.shape}, not {rows.dtype} {rows.shape}")
-        self._opponents.update()  # a new member of the pool may play on a loaded board
+        # First the numbers, each within its limits (a new member of the pool may play on a loaded board); then the
+        # stones, by the rules. Only when all boards are possible is anything replaced.
+        self._opponents.update()
         limits = {
             "learner": (0, 1),
             "state": (NOT_SEEDED, STATES),
@@ -256,25 +268,26 @@ class BoardBatch:
         self.rows[:] = rows
         self.were_reset = bool(loaded.state[0] != NOT_SEEDED)
 
-    def begin(self, chosen: Bools, seeds: Sequence[int | None], given: Given) -> None:
+    def begin(self, chosen: Bools, seeds: Sequence[int | None], options: ResetOptions) -> None:
         """Begins games.
 
         Args:
             chosen: bool (N,), the boards to begin on.
             seeds: for each board a seed, or None.
-            given: the options of the reset.
+            options: of the reset.
 
         Raises:
             ValueError: an opponent always ends the game before the learner has moved.
             IllegalMove: an opponent's first move is illegal.
         """
+        # An opponent may raise, or Ctrl-C come, at any point: the boards are then put back.
         self._opponents.update()
         saved = self.rows.copy()
         try:
             for board in np.flatnonzero(chosen).tolist():
                 self._seed(board, seeds[board])
             self.boards.phase[chosen] = DEAL
-            self._resolve_opponents(given)
+            self._resolve_opponents(options)
             passes.begin_games(self._rows, 0, self._count)
         except BaseException:
             self._restore(saved)
@@ -295,30 +308,30 @@ class BoardBatch:
         Raises:
             IllegalMove: an opponent's choice is illegal.
         """
-        game, opponents, raises = self._game, self._opponents, self._arguments.illegal == "raise"
+        game, opponents = self._game, self._opponents
         opponents.update()
+        if self._settings.opponents is not opponents.compiled:  # the pool has changed
+            self._settings = self._settings._replace(opponents=opponents.compiled)
         if output.finals.size:
             output.finals[:] = 0
+        # With an opponent or an observation type of Python's, the passes run one by one.
         if self._in_python():
             boards = self.boards
+            raises = self._settings.raises
             invalid = passes.first_invalid(game, boards.own, boards.opp, boards.phase, actions, raises)
             return (invalid, 0, 0) if invalid >= 0 else (-1, *self._step_in_python(actions, output, self._count))
-        settings = StepSettings(raises, self._writer, self._over_actions)
-        # fmt: off
-        arguments: Any = (
-            game, self._rows, actions, self._replies, self._nothing_given, self._setup, opponents.compiled,
-            self._arguments.rewards, settings, output.arrays,
-        )
-        # fmt: on
+        arguments: Any = (game, self._rows, actions, self._replies, self._settings, output.arrays)
         if self._threads > 1:
-            arguments = (*arguments, self._threads)
+            arguments = (*arguments[:4], *self._settings, output.arrays, self._threads)
+        # Machine code is looked up once: the types of the arguments never change, and it is called without checking
+        # them.
         if self._step is None:
             self._step = machine_code(passes.step_in_threads if self._threads > 1 else passes.step_boards, *arguments)
         counts: tuple[int, int, int] = self._step(*arguments)
         return counts
 
     def sample(self) -> Ints:
-        """Draws a legal action for each board, by its sampler's random state: int64 (N,); 0 if its game is over."""
+        """Draws a legal action for each board, by its sampler's RNG state: int64 (N,); 0 if its game is over."""
         actions = np.empty(self._count, np.int64)
         self._sample_to(actions)
         return actions
@@ -345,9 +358,11 @@ class BoardBatch:
     def show(self, output: StepBuffers, last: bool = False) -> None:
         """Writes the observations and masks, or the last observations of the games that are over."""
         shift = self._count if last else 0
-        over_actions = 0 if last or not self.were_reset else self._over_actions
-        write_observations(self._game, self._rows, self._writer, over_actions, output.arrays, shift, 0, self._count)
-        if self._writer == NOT_WRITTEN:
+        over_actions = 0 if last or not self.were_reset else self._settings.over_actions
+        write_observations(
+            self._game, self._rows, self._settings.obs_type, over_actions, output.arrays, shift, 0, self._count
+        )
+        if self._settings.obs_type == NOT_WRITTEN:
             chosen = self.boards.phase == OVER if last else np.ones(self._count, np.bool_)
             observations = output.last_observations if last else output.observations
             kind = observation_type(self._arguments.obs_type)
@@ -355,20 +370,21 @@ class BoardBatch:
 
     def _in_python(self) -> bool:
         """True if Python has to answer or to observe within a step."""
-        return self._opponents.external or self._may_get_stuck or self._writer == NOT_WRITTEN
+        return self._opponents.external or self._may_get_stuck or self._settings.obs_type == NOT_WRITTEN
 
     def _step_in_python(self, actions: Ints, output: StepBuffers, count: int) -> tuple[int, int]:
         """The kernel `step` on the first `count` boards, in parts between which Python answers or observes."""
         game, rows, arrays = self._game, self._rows, output.arrays
         saved = self.rows.copy()
         try:
-            num_illegal = passes.move(game, rows, actions, self._setup.self_play, True, 0, count)
-            self._resolve_opponents(self._nothing_given)
+            # The passes of `passes._step`, over all boards at once.
+            num_illegal = passes.move(game, rows, actions, self._settings.setup.self_play, True, 0, count)
+            self._resolve_opponents(self._settings.options)
             num_ended = passes.write_rewards(rows, self._arguments.rewards, arrays.rewards, arrays.ended, 0, count)
             if output.finals.shape[1] and num_ended:
                 self.show(output, last=True)
                 passes.store_finals(rows, output.finals, 0, count)
-                self._resolve_opponents(self._nothing_given)
+                self._resolve_opponents(self._settings.options)
                 passes.begin_games(rows, 0, count)
         except BaseException:
             self._restore(saved)
@@ -376,12 +392,14 @@ class BoardBatch:
         self.show(output)
         return num_illegal, num_ended
 
-    def _resolve_opponents(self, given: Given) -> None:
+    def _resolve_opponents(self, options: ResetOptions) -> None:
         """Lets opponents answer and deals games until no board waits for either."""
+        # The kernel does what it can, and stops where a policy of Python's has to answer; its answers go to `_replies`,
+        # and the next call plays them. Each call deals at most MAX_STARTS times, for openings that end at once.
         game, boards, opponents = self._game, self.boards, self._opponents
         for _ in range(MAX_STARTS + 1):
             external, stuck = passes.resolve_opponents(
-                game, self._rows, self._replies, given, self._setup, opponents.compiled, 0, self._count
+                game, self._rows, self._replies, options, self._settings.setup, opponents.compiled, 0, self._count
             )
             if not external:
                 break
@@ -414,6 +432,7 @@ class BoardBatch:
 
 def observations_of(kind: ObservationType, game: Game, boards: Boards) -> npt.NDArray[Any]:
     """The learners' observations of N boards, for a type that no kernel writes: (N, ...)."""
+    # Own stones are the learner's: the stones change places where the other side is to move.
     own, opp, learners = boards.own, boards.opp, boards.learner
     movers = np.array([game.seat(*stones) for stones in zip(own.tolist(), opp.tolist(), strict=True)], np.int64)
     waits = movers != learners

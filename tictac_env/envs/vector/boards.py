@@ -22,11 +22,11 @@ class Boards(NamedTuple):
         own: the stones of the side to move.
         opp: the other side's.
         learner: the seat whose observation is shown.
-        state: the board's random state.
+        state: the board's RNG state.
         begun: the number of games begun since the last seeded reset.
         member: the number of the pool member that plays this game; 0 without a pool.
         phase: PLAYING or another of the phases below.
-        sampler: the random state of `BoardBatch.sample`.
+        sampler: the RNG state of `BoardBatch.sample`.
         opponent_action: the opponent's last action, -1 if there is none.
         outcome: the outcome for the side that gets the reward; 0 while the game continues.
         illegal: the illegal action that ended the game, -1 if there is none.
@@ -56,7 +56,7 @@ def boards_of(rows: Ints) -> Boards:
     return Boards(rows[0], rows[1], rows[2], rows[3], rows[4], rows[5], rows[6], rows[7], rows[8], rows[9], rows[10])
 
 
-class Given(NamedTuple):
+class ResetOptions(NamedTuple):
     """The options of a reset for the games that begin on N boards, each field int64 (N,).
 
     Attributes:
@@ -70,10 +70,21 @@ class Given(NamedTuple):
     play_as: Ints
 
 
-# The phases of a board, by what it waits for. Between two steps it is PLAYING or OVER.
+# The phases of a board, by what it waits for. Between two steps it is PLAYING or OVER; within a step:
+#
+#     PLAYING --move--> WAITING --reply--> PLAYING           the game continues
+#                |         +-------------> OVER              the reply ends it
+#                +-----------------------> OVER              the learner's move ends it
+#
+#     OVER --next step--> DEAL --deal--> DEALT --rewards--> PLAYING          the learner begins
+#                          ^      +----> OPENING --reply--> DEALT            the opponent begins
+#                          |                +------------> REDEAL            and ends the game: deal again
+#                          +-------------------------------- |
+#
+# Their order counts: from WAITING on an opponent is to move, from DEAL on there is no game to show.
 (
     PLAYING,  # the learner's action
-    OVER,
+    OVER,  # a reset, or the next step
     DEALT,  # nothing: it has just begun a game
     DEAL,  # the beginning of a game
     REDEAL,  # the beginning of another game, as the opponent ended one before the learner's first move
@@ -86,6 +97,7 @@ LINE = 64
 
 def aligned(shape: tuple[int, ...]) -> Ints:
     """int64 zeros that begin at a cache line: vectors then lie within a line, and threads share fewer lines."""
+    # NumPy aligns to 16 bytes: take a line more, and begin at the first address that 64 divides.
     size = 8 * int(np.prod(shape))
     buffer = np.zeros(size + LINE, np.uint8)
     begin = -buffer.ctypes.data % LINE
@@ -128,7 +140,7 @@ class StepBuffers:
         game: the rules.
         obs_type: the type of the observations.
         num_envs: N.
-        with_finals: whether a step that begins a new game also reports how the last one ended.
+        with_finals: True if a step that begins a new game also reports how the last one ended.
 
     Attributes:
         arrays: the arrays for the kernels.
@@ -141,6 +153,8 @@ class StepBuffers:
     """
 
     def __init__(self, game: Game, obs_type: str, num_envs: int, with_finals: bool) -> None:
+        # The last observations of games that have ended follow the N current ones in the same arrays, so that kernels
+        # write both in one way, with a shift.
         rows = num_envs * (1 + with_finals)
         kind = observation_type(obs_type)
         every: Any = np.empty((rows, *kind.shape(game)), kind.dtype)

@@ -21,8 +21,8 @@ from tictac_env.envs.vector.boards import (
     WAITING,
     Bytes,
     Floats,
-    Given,
     Ints,
+    ResetOptions,
     StepArrays,
     boards_of,
 )
@@ -70,6 +70,8 @@ def first_invalid(game: Game, owns: Ints, opps: Ints, phases: Ints, actions: Int
 
     The action of a board that is not PLAYING is ignored.
     """
+    # Nearly always all actions are in range: that is found out for several boards at once, without a branch. Only if
+    # one is not, or legality counts too, the boards are looked at one by one.
     out_of_range = False
     for i in range(len(actions)):
         out_of_range |= (actions[i] < 0) | (actions[i] >= game.num_actions)
@@ -94,30 +96,37 @@ def move(game: Game, rows: Ints, actions: Ints, self_play: bool, deals: bool, be
         game: the rules.
         rows: the boards, as `boards_of` takes them.
         actions: int64 (N,), in range for each board that is PLAYING.
-        self_play: whether both sides step.
-        deals: whether games begin with draws.
+        self_play: True if both sides step.
+        deals: True if games begin with draws.
         begin: the first board.
         end: the number after the last board.
     """
+    # Slices, so that loops count from 0: LLVM then knows that the indices of all arrays are in step.
     boards = boards_of(rows)
     owns, opps, learners = boards.own[begin:end], boards.opp[begin:end], boards.learner[begin:end]
     phases, outcomes, illegals = boards.phase[begin:end], boards.outcome[begin:end], boards.illegal[begin:end]
     chosen = actions[begin:end]
     first_own, first_opp = game.start()
     first = game.seat(first_own, first_opp)
+    # Every board is computed as if it were PLAYING, and each value is then kept or not: `a if c else b` becomes a
+    # select instruction on several boards, where a branch would be one board after the other.
     num_illegal = 0
     for i in range(end - begin):
         own, opp, learner, action, playing = owns[i], opps[i], learners[i], chosen[i], phases[i] == PLAYING
+        # Between two steps a board is PLAYING or OVER; the action of one that is OVER may be out of range.
         action = action if playing else 0
         next_own, next_opp = game.play(own, opp, action)
+        # As in `protocol.step`: an illegal action changes nothing.
         illegal = playing & (next_own == own) & (next_opp == opp)
         result = game.result(next_own, next_opp)
         over = illegal | (result != UNFINISHED)
+        # PLAYING: the stones after the move. OVER: a new game begins here, or is due in the pass `_deal`.
         owns[i] = next_own if playing else own if deals else first_own
         opps[i] = next_opp if playing else opp if deals else first_opp
         learners[i] = learner ^ self_play if playing else first
         phases[i] = (OVER if over else PLAYING if self_play else WAITING) if playing else DEAL if deals else DEALT
         illegals[i] = action if illegal else -1
+        # The result is that of the side to move next, so it is the mover's with the other sign.
         outcomes[i] = (LOST if illegal else -result) if over & playing else 0
         num_illegal += illegal
     replies = boards.opponent_action[begin:end]
@@ -131,7 +140,7 @@ def resolve_opponents(
     game: Game,
     rows: Ints,
     replies: Ints,
-    given: Given,
+    options: ResetOptions,
     setup: Setup,
     opponents: CompiledOpponents,
     begin: int,
@@ -139,14 +148,14 @@ def resolve_opponents(
 ) -> tuple[int, int]:
     """Lets opponents answer and deals new games, until each board is PLAYING, DEALT or OVER, or waits for Python.
 
-    A board whose opponent is EXTERNAL stays WAITING or OPENING, with its random state advanced: the policy's seed is
+    A board whose opponent is EXTERNAL stays WAITING or OPENING, with its RNG state advanced: the policy's seed is
     `mix` of that state. The next call then finds the answer in `replies`.
 
     Args:
         game: the rules.
         rows: the boards, as `boards_of` takes them.
         replies: int64 (N,), the legal actions of external opponents; -1 elsewhere. Set to -1 when played.
-        given: the options of the reset for the games that begin.
+        options: of the reset, for the games that begin.
         setup: the environment's arguments for them.
         opponents: the opponents.
         begin: the first board.
@@ -156,11 +165,14 @@ def resolve_opponents(
         The number of external opponents that must answer, and the number of boards without a game because the opponent
         always ended it before the learner's first move.
     """
+    # One round is enough unless a reply ended a game before the learner's first move: that board is dealt again, and
+    # its opponent may begin again.
     external = early = 0
     for _ in range(MAX_STARTS):
-        _deal(game, rows, given, setup, opponents, begin, end)
+        _deal(game, rows, options, setup, opponents, begin, end)
         if setup.self_play:
             break
+        # The usual training partner has a pass without branches: the same draws, three times as fast.
         if len(opponents.kinds) == 1 and opponents.kinds[0] == RANDOM_POLICY:
             _choose_at_random(game, rows, replies, begin, end)
         else:
@@ -173,7 +185,7 @@ def resolve_opponents(
 
 @borrowing_kernel
 def _deal(
-    game: Game, rows: Ints, given: Given, setup: Setup, opponents: CompiledOpponents, begin: int, end: int
+    game: Game, rows: Ints, options: ResetOptions, setup: Setup, opponents: CompiledOpponents, begin: int, end: int
 ) -> None:
     """Begins a game on each board that is due one."""
     boards = boards_of(rows)
@@ -181,10 +193,18 @@ def _deal(
     for k in range(end - begin):
         if phases[k] != DEAL and phases[k] != REDEAL:
             continue
+        # A game that is dealt again has been counted already: `alternate` must give the same seat once more.
         i = begin + k
         begun = boards.begun[i] - (phases[k] == REDEAL)
         _, own, opp, learner, member, state = deal(
-            game, setup, opponents.cumulative, given.play_as[i], given.own[i], given.opp[i], begun, boards.state[i]
+            game,
+            setup,
+            opponents.cumulative,
+            options.play_as[i],
+            options.own[i],
+            options.opp[i],
+            begun,
+            boards.state[i],
         )
         boards.own[i] = own
         boards.opp[i] = opp
@@ -195,6 +215,7 @@ def _deal(
         boards.opponent_action[i] = -1
         boards.illegal[i] = -1
         boards.outcome[i] = 0
+        # The learner is to move, or the opponent begins.
         phases[k] = DEALT if learner == game.seat(own, opp) else OPENING
 
 
@@ -205,6 +226,8 @@ def _choose(game: Game, rows: Ints, replies: Ints, opponents: CompiledOpponents,
     external = 0
     phases = boards.phase[begin:end]
     for k in range(end - begin):
+        # Only boards that wait for an opponent, and have no reply from Python yet. The state advances for an external
+        # opponent too: its seed is drawn here, and the answer comes with the next call.
         i = begin + k
         if phases[k] < WAITING or replies[i] >= 0:
             continue
@@ -223,6 +246,7 @@ def _choose_at_random(game: Game, rows: Ints, replies: Ints, begin: int, end: in
     owns, opps, phases = boards.own[begin:end], boards.opp[begin:end], boards.phase[begin:end]
     states, chosen = boards.state[begin:end], replies[begin:end]
     for i in range(end - begin):
+        # All boards draw; those that do not wait put the state from before back.
         waits = phases[i] >= WAITING
         before = states[i]
         state = advance(before)
@@ -234,6 +258,8 @@ def _choose_at_random(game: Game, rows: Ints, replies: Ints, begin: int, end: in
 @borrowing_kernel
 def nth(game: Game, legal: int, index: int) -> int:
     """`game.nth` without branches, for loops over many boards; 0 if there is no such action."""
+    # Looks at every action: `smaller` counts the legal ones before the candidate, and one candidate has `index` of
+    # them.
     action = smaller = 0
     for candidate in range(game.num_actions):
         is_legal = (legal & game.choice(candidate)) != 0
@@ -254,12 +280,15 @@ def _reply(game: Game, rows: Ints, replies: Ints, begin: int, end: int) -> int:
     played, outcomes, chosen = boards.opponent_action[begin:end], boards.outcome[begin:end], replies[begin:end]
     early = 0
     for i in range(end - begin):
+        # As in `move`: every board plays a reply (0 if it has none), and keeps its state if it has none.
         own, opp, phase, reply = owns[i], opps[i], phases[i], chosen[i]
         before, outcome = played[i], outcomes[i]
         next_own, next_opp = game.play(own, opp, max(reply, 0))
         plays = reply >= 0
         result = game.result(next_own, next_opp)
         over = result != UNFINISHED
+        # OPENING: a game that the opponent's first move ends never counts. WAITING: the learner's next move, or the
+        # end.
         after = (REDEAL if over else DEALT) if phase == OPENING else OVER if over else PLAYING
         owns[i] = next_own if plays else own
         opps[i] = next_opp if plays else opp
@@ -281,6 +310,7 @@ def write_rewards(rows: Ints, rewards: Rewards, earned: Floats, ended: Bytes, be
     phases, outcomes = boards.phase[begin:end], boards.outcome[begin:end]
     paid, over = earned[begin:end], ended[begin:end]
     win, draw, loss, step_reward = rewards
+    # Boards dealt in this step have no step to pay for: their reward is 0, as Gymnasium's autoreset wants.
     num_ended = 0
     for i in range(end - begin):
         phase, outcome = phases[i], outcomes[i]
@@ -342,10 +372,12 @@ def write_observations(
         over = phases[i] == OVER
         if shift and not over:
             continue
+        # The learner's stones first, also when the other side is to move (a game that is over, self-play).
         own, opp, learner = owns[i], opps[i], learners[i]
         legal = over_actions if over else game.legal(own, opp)
         if learner != game.seat(own, opp):
             own, opp = opp, own
+        # The choice bits are the first cells row by row, so the mask is written like a plane of one row or of all rows.
         row = begin + shift + i
         at = row * game.num_actions
         _put(game, legal, masks, at, game.num_actions // game.cols, at + game.num_actions)
@@ -366,13 +398,21 @@ def _put(game: Game, stones: int, cells: Bytes, at: int, rows: int, limit: int) 
     If its cells are a byte apart, a row is one store of eight bytes. The bytes after the row are then zero until the
     next row is written; only next to `limit`, where another board begins, a row is stored with its exact size.
     """
+    # Two rows of 3 columns, cells a byte apart (row_bytes). Stores of 8 bytes overlap, and the next row's store writes
+    # over what the one before has left behind it:
+    #
+    #     row 0:  a b c 0 0 0 0 0
+    #     row 1:        d e f 0 0 0 0 0
+    #                         ^ limit: at the end of the planes there is no room for the 5 bytes too many
     cols = game.cols
     for row in range(rows):
         if game.row_bytes:
+            # This row's bits come down to bit 0 of each column's byte; the mask drops the bits of the other rows.
             word = stones >> game.rows - 1 - row & game.row_bytes
             if at + 8 <= limit:
                 store_bytes(cells, at, word, 8)
             elif cols >= 4:
+                # Two stores of four bytes that meet or overlap cover 4 to 7 columns exactly.
                 store_bytes(cells, at, word, 4)
                 store_bytes(cells, at + cols - 4, word >> 8 * (cols - 4), 4)
             else:
@@ -397,6 +437,7 @@ def _put_board(game: Game, own: int, opp: int, cells: Bytes, at: int) -> None:
 @borrowing_kernel
 def _code(game: Game, own: int, opp: int, seat: int) -> int:
     """The base-3 code of a position, `own` being the stones of `seat`."""
+    # Base 3, a digit a cell: 1 for a stone of the first player, 2 for one of the second. Seat 0 has 1 + seat = 1.
     code, weight = 0, 1
     for row in range(game.rows):
         for col in range(game.cols):
@@ -414,11 +455,19 @@ class StepSettings(NamedTuple):
     """Settings of a step, the same for all boards.
 
     Attributes:
-        raises: whether an illegal action is refused, as one out of range is.
+        options: those of a reset, for games that begin within a step: none.
+        setup: the environment's arguments for games that begin.
+        opponents: the opponents.
+        rewards: for a win, a draw, a loss and a step that does not end the game.
+        raises: True if an illegal action is refused, as one out of range is.
         obs_type: the observation type for `write_observations`.
         over_actions: the actions that the mask of a finished game shows; see `BoardBatch`.
     """
 
+    options: ResetOptions
+    setup: Setup
+    opponents: CompiledOpponents
+    rewards: Rewards
     raises: bool
     obs_type: int
     over_actions: int
@@ -430,10 +479,6 @@ def step_boards(
     rows: Ints,
     actions: Ints,
     replies: Ints,
-    given: Given,
-    setup: Setup,
-    opponents: CompiledOpponents,
-    rewards: Rewards,
     settings: StepSettings,
     output: StepArrays,
 ) -> tuple[int, int, int]:
@@ -446,23 +491,18 @@ def step_boards(
         rows: the boards, as `boards_of` takes them.
         actions: int64 (N,).
         replies: int64 (N,), scratch for the opponents' actions; all -1.
-        given: the options of a reset: none.
-        setup: the environment's arguments for games that begin.
-        opponents: the opponents.
-        rewards: for a win, a draw, a loss and a step that does not end the game.
-        settings: the other settings.
+        settings: the same for all boards.
         output: the arrays to write to.
 
     Returns:
         -1, the number of illegal actions and the number of games that have ended; or, if an action is invalid, the
         number of its board, and nothing is done.
     """
+    # All actions are checked before any board changes.
     wrong = _first_invalid(game, rows, actions, settings.raises, 0, len(actions))
     if wrong >= 0:
         return wrong, 0, 0
-    num_illegal, num_ended = _step(
-        game, rows, actions, replies, given, setup, opponents, rewards, settings, output, 0, len(actions)
-    )
+    num_illegal, num_ended = _step(game, rows, actions, replies, settings, output, 0, len(actions))
     return -1, num_illegal, num_ended
 
 
@@ -472,29 +512,35 @@ def step_in_threads(
     rows: Ints,
     actions: Ints,
     replies: Ints,
-    given: Given,
+    options: ResetOptions,
     setup: Setup,
     opponents: CompiledOpponents,
     rewards: Rewards,
-    settings: StepSettings,
+    raises: bool,
+    obs_type: int,
+    over_actions: int,
     output: StepArrays,
     threads: int,
 ) -> tuple[int, int, int]:
-    """`step_boards`, with the boards divided among threads."""
+    """`step_boards`, with the boards divided among threads.
+
+    Numba takes no tuple of tuples into a parallel region, so the fields of the settings come one by one.
+    """
+    # Two parallel regions with a barrier between: no board may change before all are checked. Both divide the boards in
+    # the same way, so a thread finds those that it has checked in its own cache.
     count = len(actions)
     first_wrong = count
-    for thread in prange(threads):  # each thread checks the boards that are in its own cache
+    for thread in prange(threads):
         begin, end = thread * count // threads, (thread + 1) * count // threads
-        wrong = _first_invalid(game, rows, actions, settings.raises, begin, end)
+        wrong = _first_invalid(game, rows, actions, raises, begin, end)
         first_wrong = min(first_wrong, wrong if wrong >= 0 else count)
     if first_wrong < count:
         return first_wrong, 0, 0
     num_illegal = num_ended = 0
     for thread in prange(threads):
         begin, end = thread * count // threads, (thread + 1) * count // threads
-        illegal, over = _step(
-            game, rows, actions, replies, given, setup, opponents, rewards, settings, output, begin, end
-        )
+        settings = StepSettings(options, setup, opponents, rewards, raises, obs_type, over_actions)
+        illegal, over = _step(game, rows, actions, replies, settings, output, begin, end)
         num_illegal += illegal
         num_ended += over
     return -1, num_illegal, num_ended
@@ -515,30 +561,30 @@ def _step(
     rows: Ints,
     actions: Ints,
     replies: Ints,
-    given: Given,
-    setup: Setup,
-    opponents: CompiledOpponents,
-    rewards: Rewards,
     settings: StepSettings,
     output: StepArrays,
     begin: int,
     end: int,
 ) -> tuple[int, int]:
     """The step of the boards `begin` to `end`, whose actions are in range."""
+    # Self-play from the empty board needs no draws: `move` begins new games by itself.
+    options, setup, opponents = settings.options, settings.setup, settings.opponents
     obs_type, finals = settings.obs_type, output.finals
     deals = not setup.self_play or len(setup.start_owns) > 0
     num_illegal = num_ended = 0
+    # All passes over one block of boards, then the next block: the boards stay in the first-level cache.
     for first in range(begin, end, BLOCK):
         last = min(first + BLOCK, end)
         num_illegal += move(game, rows, actions, setup.self_play, deals, first, last)
         if deals:
-            resolve_opponents(game, rows, replies, given, setup, opponents, first, last)
-        over = write_rewards(rows, rewards, output.rewards, output.ended, first, last)
+            resolve_opponents(game, rows, replies, options, setup, opponents, first, last)
+        over = write_rewards(rows, settings.rewards, output.rewards, output.ended, first, last)
         num_ended += over
+        # Autoreset in the same step: the last observations go to the rows after the N first ones, then new games begin.
         if finals.shape[1] and over:
             write_observations(game, rows, obs_type, 0, output, finals.shape[1], first, last)
             store_finals(rows, finals, first, last)
-            resolve_opponents(game, rows, replies, given, setup, opponents, first, last)
+            resolve_opponents(game, rows, replies, options, setup, opponents, first, last)
             begin_games(rows, first, last)
         write_observations(game, rows, obs_type, settings.over_actions, output, 0, first, last)
     return num_illegal, num_ended
@@ -564,6 +610,9 @@ def _sample(game: Game, rows: Ints, actions: Ints, begin: int, end: int) -> None
     owns, opps, phases = boards.own[begin:end], boards.opp[begin:end], boards.phase[begin:end]
     states, drawn = boards.sampler[begin:end], actions[begin:end]
     for i in range(end - begin):
+        # Every board draws, also one that is over, so that samples do not depend on the phases of other boards. The
+        # upper 32 bits of the draw times the number of actions, shifted down again: uniform up to 2**-32, and no
+        # division.
         states[i] = state = advance(states[i])
         legal = 0 if phases[i] == OVER else game.legal(owns[i], opps[i])
         drawn[i] = nth(game, legal, (mix(state) >> 31) * legal.bit_count() >> 32)

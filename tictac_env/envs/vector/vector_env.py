@@ -26,7 +26,7 @@ from tictac_env.envs.vector.board_batch import (
     read_only,
     step_infos,
 )
-from tictac_env.envs.vector.boards import OVER, Given, Ints, StepBuffers
+from tictac_env.envs.vector.boards import OVER, Ints, ResetOptions, StepBuffers
 from tictac_env.games import Game, describe_game, game_name, shown
 from tictac_env.observation import Observer
 from tictac_env.policies import Policy
@@ -253,14 +253,14 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
         seeds = read_seeds(seed, self.num_envs)
         options = check_options(options, ("position", "play_as", "reset_mask"))
         chosen = read_mask(options.get("reset_mask"), self.num_envs)
-        own, opp = read_given_starts(options.get("position"), self._game, chosen)
-        given = Given(own, opp, read_play_as(options.get("play_as"), self.arguments, chosen))
+        own, opp = read_starts(options.get("position"), self._game, chosen)
+        starts = ResetOptions(own, opp, read_play_as(options.get("play_as"), self.arguments, chosen))
         if not chosen.all():
             self._check_reset()
         output = self._output or self._new_output()
         with in_one_line():
             is_first = not self._batch.were_reset
-            self._batch.begin(chosen, seeds, given)
+            self._batch.begin(chosen, seeds, starts)
             if is_first:
                 self._batch.compile_step(output)
             self._batch.show(output)
@@ -484,17 +484,17 @@ def read_seeds(seed: Any, num_envs: int) -> list[int | None]:
     ]
 
 
-def read_given_starts(given: Any, game: Game, chosen: Bools) -> Ints:
+def read_starts(positions: Any, game: Game, chosen: Bools) -> Ints:
     """The stones that the chosen boards begin with: int64 (2, num_envs), own and opp, otherwise `NOT_GIVEN`.
 
     Args:
-        given: None, an unfinished position or move string for all, a sequence of these or None, or a batch.
+        positions: None, an unfinished position or move string for all, a sequence of these or None, or a batch.
         game: the rules.
         chosen: bool (num_envs,); the entries of other boards are not read.
     """
-    each = _each("position", given, (str, Position, type(None)), len(chosen))
+    each = _each("position", positions, (str, Position, type(None)), len(chosen))
     starts = np.full((2, len(chosen)), NOT_GIVEN, np.int64)
-    for i in () if given is None else np.flatnonzero(chosen).tolist():
+    for i in () if positions is None else np.flatnonzero(chosen).tolist():
         start = each[i]
         if start is not None:
             position = unfinished(start, game)
@@ -502,23 +502,24 @@ def read_given_starts(given: Any, game: Game, chosen: Bools) -> Ints:
     return starts
 
 
-def read_play_as(given: Any, arguments: Arguments, chosen: Bools) -> Ints:
+def read_play_as(seats: Any, arguments: Arguments, chosen: Bools) -> Ints:
     """The learners' seats as indices of `PLAY_AS`: int64 (num_envs,), by default the environment's `play_as`."""
-    each = _each("play_as", given, (str, int, type(None)), len(chosen))
-    seats = np.full(len(chosen), PLAY_AS.index(arguments.play_as), np.int64)
-    for i in np.flatnonzero(chosen).tolist() if given is not None else ():
+    each = _each("play_as", seats, (str, int, type(None)), len(chosen))
+    indices = np.full(len(chosen), PLAY_AS.index(arguments.play_as), np.int64)
+    for i in np.flatnonzero(chosen).tolist() if seats is not None else ():
         play_as = each[i]
         if play_as is not None:
-            seats[i] = PLAY_AS.index(arguments.check_play_as(play_as))
-    return seats
+            indices[i] = PLAY_AS.index(arguments.check_play_as(play_as))
+    return indices
 
 
-def _each(name: str, given: Any, single: tuple[type, ...], num_envs: int) -> Any:
-    if isinstance(given, single):
-        return [given] * num_envs
-    if not isinstance(given, (Sequence, PositionBatch, np.ndarray)) or len(given) != num_envs:
-        raise ValueError(f"{name} must be a single value or a sequence of {num_envs} values, not {shown(given)}")
-    return given
+def _each(name: str, option: Any, single: tuple[type, ...], num_envs: int) -> Any:
+    """The value of an option for each board: of a `single` type it is that of all."""
+    if isinstance(option, single):
+        return [option] * num_envs
+    if not isinstance(option, (Sequence, PositionBatch, np.ndarray)) or len(option) != num_envs:
+        raise ValueError(f"{name} must be a single value or a sequence of {num_envs} values, not {shown(option)}")
+    return option
 
 
 def read_actions(actions: Any, num_envs: int, num_actions: int) -> Ints:
