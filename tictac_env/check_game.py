@@ -60,7 +60,7 @@ def check_game(game: Game, games: int = 20, seed: int = 0, compiled: bool = True
         game: the rules.
         games: the number of games to play.
         seed: chooses the games, in [0, 2**63).
-        compiled: whether to compile the rules too, which takes some seconds, and compare.
+        compiled: True to compile the rules too, which takes some seconds, and compare.
 
     Raises:
         ValueError: a promise is broken, and the message names it and the position; or Numba cannot compile a rule, and
@@ -139,10 +139,10 @@ def _check_moves(position: Position, demand: Any) -> None:
     legal, stones = game.legal(own, opp), own | opp
     choices = [game.choice(action) for action in range(game.num_actions)]
     actions = [action for action, choice in enumerate(choices) if legal & choice]
-    demand(bool(actions), "a game that goes on must have a legal action")
+    demand(bool(actions), "an unfinished game must have a legal action")
     demand(legal == sum(choices[action] for action in actions), "legal must be a set of choices")
-    found = [game.nth(legal, index) for index in range(len(actions) + 1)]
-    demand(found == [*actions, -1], f"nth must give the legal actions {actions}, then -1, not {found}")
+    in_order = [game.nth(legal, index) for index in range(len(actions) + 1)]
+    demand(in_order == [*actions, -1], f"nth must give the legal actions {actions}, then -1, not {in_order}")
     wins, blocks = 0, 0
     for action, choice in enumerate(choices):
         after = game.play(own, opp, action)

@@ -67,8 +67,8 @@ def parse_whole(text: str, low: int = 0, high: float = math.inf) -> int | None:
     """
     if not (text.isascii() and text.isdigit() and len(text) <= MAX_DIGITS):
         return None
-    found = int(text)
-    return found if low <= found <= high else None
+    value = int(text)
+    return value if low <= value <= high else None
 
 
 def positive(name: str, value: Any, high: float = math.inf) -> int:

@@ -36,7 +36,7 @@ Result = TypeVar("Result")
 ATTEMPTS = 3
 """Workers that may end during the same jobs: jobs that kill their worker are not begun for ever."""
 LOOK_AGAIN = 5.0
-"""Seconds until the number of workers is asked for again."""
+"""Seconds until the size of the cluster is read again."""
 RAY_ENVIRONMENT = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_worker_niceness": "0"}
 """Ray does not report home, and its workers are as nice as processes are: at its own niceness, 15, they starve."""
 
@@ -71,7 +71,7 @@ class Cluster:
 
     def __post_init__(self) -> None:
         if self.address is not None and self.address != "auto" and ":" not in self.address:
-            raise ValueError(f"{self.address!r} is no address of a Ray cluster: HOST:PORT, or auto")
+            raise ValueError(f"{self.address!r} is not the address of a Ray cluster: HOST:PORT, or auto")
         if self.workers is not None:
             positive("workers", self.workers)
 
@@ -88,12 +88,12 @@ def map_jobs(
 ) -> Iterator[tuple[Job, Result]]:
     """Each job with its result, in the order in which they end.
 
-    A job whose worker ends (a killed process, a lost machine) is given to another one. So its result comes once, from a
-    job that was done from its beginning; side effects may happen twice.
+    A job whose worker ends (a killed process, a lost machine) is begun again by another worker. So each result comes
+    once, from a job that was done from its beginning; side effects may happen twice.
 
     Args:
         work: does a job, in another process. It is sent to a worker once, so it may hold what all jobs need. If it
-            keeps what it has loaded, each worker loads it once.
+            caches what it loads, each worker loads it once.
         jobs: anything that can be pickled. They are begun in their order, each only when a worker is free.
         workers: number of processes; or a `Cluster`, a job then taking one of its CPUs.
         seconds: no job is begun after this wall-clock time; those under way are finished.
@@ -105,8 +105,8 @@ def map_jobs(
         WorkerLost: three workers ended while they did the same job.
         DependencyNotInstalled: Ray is missing.
         KeyboardInterrupt: Ctrl-C was pressed. After the first one no job is begun, and the results of those under way
-            are still given before it is raised; a second one ends them.
-        Exception: a job raised it. What other workers were doing is lost; the results before were given.
+            are still returned before it is raised; a second one ends them.
+        Exception: a job raised it. Jobs under way are lost; earlier results have been returned.
 
     Example:
         >>> from tictac_env.jobs import map_jobs
@@ -114,46 +114,68 @@ def map_jobs(
         [(-3, 3), (-1, 1), (2, 2)]
     """
     end = time.monotonic() + seconds
-    queue = iter(jobs)
-    size = 1 if batch is None else positive("batch", batch)
-    running: dict[Future[_Outcome], tuple[list[Job], int]] = {}
+    batch = None if batch is None else positive("batch", batch)
     with interruptible() as stopping, ExitStack() as stack:
         pool = _Tasks(workers, work, stack) if isinstance(workers, Cluster) else _Processes(workers, work)
-        try:
-            while True:
-                while len(running) < pool.size() and not stopping() and time.monotonic() < end:
-                    if not (some := list(islice(queue, size))):
-                        break
-                    running[pool.submit(some)] = some, 1
-                if not running:
-                    break
-                for future in wait(running, timeout=LOOK_AGAIN, return_when=FIRST_COMPLETED).done:
-                    some, attempts = running.pop(future)
-                    try:
-                        results, error, taken = future.result()
-                    except pool.lost as lost:
-                        if attempts == ATTEMPTS:
-                            more = f" or one of the {len(some) - 1} jobs sent with it" if len(some) > 1 else ""
-                            ended = f"{ATTEMPTS} workers ended without a result (killed, or out of memory?)"
-                            raise WorkerLost(f"{ended} while they did {str(some[0])[:200]}{more}") from lost
-                        running[pool.submit(some)] = some, attempts + 1
-                        continue
-                    yield from zip(some, results, strict=False)
-                    if error is not None:
-                        raise error
-                    if batch is None:
-                        fitting = int(pool.batch_seconds * len(some) / max(taken, 1e-9))
-                        size = max(1, min(fitting, 2 * size, 1024))  # a first short job says little of the others
-        except BaseException:
-            pool.close(kill=True)
-            raise
-        pool.close()
+        with _closing(pool):
+            yield from _results(pool, iter(jobs), batch, lambda: not stopping() and time.monotonic() < end)
         if stopping():
             raise KeyboardInterrupt
 
 
+@contextmanager
+def _closing(pool: _Tasks | _Processes) -> Iterator[None]:
+    """Ends the workers after the block; if it raises an error or is left early, in the middle of their jobs."""
+    try:
+        yield
+    except BaseException:
+        pool.close(kill=True)
+        raise
+    pool.close()
+
+
+def _results(
+    pool: _Tasks | _Processes, jobs: Iterator[Job], batch: int | None, may_begin: Callable[[], bool]
+) -> Iterator[tuple[Job, Any]]:
+    """The results of `map_jobs`, until there are no jobs left or, if none `may_begin`, until those under way end."""
+    running: dict[Future[_Outcome], tuple[list[Job], int]] = {}
+    size = batch or 1
+    while True:
+        # A job is taken only when a worker is free: a caller that stops early has begun no job for nothing, and jobs
+        # may depend on earlier results.
+        while len(running) < pool.size() and may_begin() and (together := list(islice(jobs, size))):
+            running[pool.submit(together)] = together, 1
+        if not running:
+            return
+        # The wait ends now and then, as machines may have joined the cluster.
+        for future in wait(running, timeout=LOOK_AGAIN, return_when=FIRST_COMPLETED).done:
+            together, attempts = running.pop(future)
+            try:
+                results, error, seconds = future.result()
+            except pool.lost as lost:
+                _check_attempts(together, attempts, lost)
+                running[pool.submit(together)] = together, attempts + 1
+                continue
+            # The results before an error are good ones; they come first.
+            yield from zip(together, results, strict=False)
+            if error is not None:
+                raise error
+            # As many jobs as fill the time that sending them is worth. At most twice as many as last time: a first
+            # short job says little of the others.
+            if batch is None:
+                fitting = int(pool.batch_seconds * len(together) / max(seconds, 1e-9))
+                size = max(1, min(fitting, 2 * size, 1024))
+
+
+def _check_attempts(jobs: Sequence[Any], attempts: int, lost: BaseException) -> None:
+    if attempts == ATTEMPTS:
+        more = f" or one of the {len(jobs) - 1} jobs sent with it" if len(jobs) > 1 else ""
+        ended = f"{ATTEMPTS} workers ended without a result (killed, or out of memory?)"
+        raise WorkerLost(f"{ended} while they did {str(jobs[0])[:200]}{more}") from lost
+
+
 _Outcome = tuple[list[Any], Exception | None, float]
-"""The results of jobs done together, up to the first that raised an error; that error; and the seconds they took."""
+"""The results of jobs sent together, up to the first that raised an error; that error; and the seconds they took."""
 
 
 def _do(load: Callable[[], Callable[[Any], Any]], jobs: Sequence[Any]) -> _Outcome:
@@ -186,12 +208,14 @@ class _Processes:
     def submit(self, jobs: Sequence[Any]) -> Future[_Outcome]:
         from loky import ProcessPoolExecutor
 
-        # It takes what a job loads or trains for a leak, and begins another process; nothing is lost but time.
+        # loky takes what a job loads or trains for a leak, and begins another process; nothing is lost but time.
         warnings.filterwarnings("ignore", "A worker was restarted", UserWarning)
+        # An idle worker has loaded the work already. One that was killed refuses, and the next one is tried.
         for worker in [worker for worker, latest in self._latest.items() if latest.done()]:
-            with suppress(BrokenProcessPool):  # it was killed
+            with suppress(BrokenProcessPool):
                 self._latest[worker] = worker.submit(_do, _work_here, jobs)
                 return self._latest[worker]
+        # A new worker: an executor of one process.
         outside = os.environ.get(SAFE_PATH)
         settings = self._work, os.getpid(), outside
         os.environ[SAFE_PATH] = "1"  # for the processes, too, by which multiprocessing and loky track resources
@@ -218,10 +242,10 @@ def _set_safe_path(value: str | None) -> None:
 
 
 def _begin(pickled: bytes, program: int, safe_path: str | None) -> None:
-    """Prepares a process, which ends with its program, also if that is killed: loky's own do not.
+    """Sets up a worker that exits with the main program even if that is killed; loky's workers would not.
 
-    A terminal sends Ctrl-C to the workers too, where a learner would end early as if its run were complete: they
-    ignore it. The program's own `SAFE_PATH` is restored, for programs that players begin.
+    Workers ignore Ctrl-C, which a terminal sends to them too: a learner would end early as if its run were complete.
+    The main program's own `SAFE_PATH` is restored, for programs that players start.
     """
     global _pickled
     _pickled = pickled
@@ -265,7 +289,8 @@ class _Tasks:
     def submit(self, jobs: Sequence[Any]) -> Future[_Outcome]:
         task = self._task.remote(self._load, jobs)
         future: Future[_Outcome] = task.future()
-        self._running = {one: other for one, other in self._running.items() if not one.done()} | {future: task}
+        self._running = {job: task for job, task in self._running.items() if not job.done()}
+        self._running[future] = task
         return future
 
     def close(self, kill: bool = False) -> None:
@@ -279,7 +304,7 @@ def _work_there(work: Any, folder: str, path: tuple[str, ...]) -> Any:
     """The work of a task by its reference, with relative paths and modules found as by the program."""
     if os.path.isdir(folder):
         os.chdir(folder)
-    sys.path += [one for one in path if one not in sys.path]
+    sys.path += [folder for folder in path if folder not in sys.path]
     return _import_ray().get(work)
 
 
@@ -309,7 +334,8 @@ def joined(workers: Workers) -> Iterator[None]:
         memory = 256 << 20  # for jobs and results; what is more goes to the disk
         ray.init("local", num_cpus=workers.workers, include_dashboard=False, object_store_memory=memory, **quiet)
     else:
-        if workers.address != "auto":  # for an address that nobody is at, Ray would wait for minutes, deaf to Ctrl-C
+        # Without a cluster at the address, Ray would wait for minutes and ignore Ctrl-C: see first if it answers.
+        if workers.address != "auto":
             host, _, port = workers.address.rpartition(":")
             try:
                 socket.create_connection((host, int(port)), timeout=10).close()

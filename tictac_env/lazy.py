@@ -25,9 +25,9 @@ def lazily(package: str, homes: Mapping[str, Sequence[str]]) -> Callable[[str], 
     def get_attribute(name: str) -> Any:
         if name not in home_of:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        found = getattr(importlib.import_module(home_of[name]), name)
-        setattr(sys.modules[package], name, found)  # Python asks once
-        return found
+        value = getattr(importlib.import_module(home_of[name]), name)
+        setattr(sys.modules[package], name, value)  # Python calls `__getattr__` once for each name
+        return value
 
     return get_attribute
 
@@ -58,11 +58,11 @@ class Undivided:
             os._exit(1)
 
 
-def import_named(module: str, asked: str) -> ModuleType:
-    """Imports the module that the user named within `asked`.
+def import_named(module: str, name: str) -> ModuleType:
+    """Imports the module that the user named within `name`.
 
     Raises:
-        ValueError: there is no such module; the message quotes `asked`.
+        ValueError: there is no such module; the message quotes `name`.
         ModuleNotFoundError: the module exists, but not one that it imports.
     """
     try:
@@ -71,7 +71,7 @@ def import_named(module: str, asked: str) -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name is None or not f"{module}.".startswith(f"{error.name}."):
             raise
-        raise ValueError(f"{asked!r}: there is no module {error.name!r}") from None
+        raise ValueError(f"{name!r}: there is no module {error.name!r}") from None
 
 
 @contextmanager

@@ -150,11 +150,11 @@ class Position:
         rules = get_game(game)
         if isinstance(code, bool) or not isinstance(code, (int, np.integer)):
             raise ValueError(f"a code must be an int, not {shown(code)}")
-        rest, digits = int(code), []
+        quotient, digits = int(code), []
         for _ in range(rules.cells):
-            rest, digit = divmod(rest, 3)
+            quotient, digit = divmod(quotient, 3)
             digits.append(digit)
-        if rest:
+        if quotient:
             raise ValueError(f"code {code} is not in [0, 3**{rules.cells})")
         return cls.from_array(rules, np.reshape(digits, (rules.rows, rules.cols)))
 
@@ -233,7 +233,7 @@ class Position:
 
     @property
     def is_over(self) -> bool:
-        """Whether the game has ended."""
+        """True if the game has ended."""
         return self.result != UNFINISHED
 
     @property
@@ -246,7 +246,7 @@ class Position:
 
     @property
     def outcome(self) -> Outcome | None:
-        """The winner, how they won and with which cells; None while the game goes on."""
+        """The winner, how they won and with which cells; None while the game continues."""
         result = self.result
         if result == UNFINISHED:
             return None
@@ -299,8 +299,8 @@ class Position:
         Raises:
             ValueError: no order of moves leads here (which can happen to a position made from an array or a code).
         """
-        known = len(self.recent_moves) == self.ply
-        moves = self.recent_moves if known else _some_moves(self.game, self.own, self.opp)
+        has_all_moves = len(self.recent_moves) == self.ply
+        moves = self.recent_moves if has_all_moves else _some_moves(self.game, self.own, self.opp)
         return format_moves(self.game, moves)
 
     def check(self, action: Any) -> int:
@@ -375,7 +375,7 @@ def as_integer(value: Any) -> int | None:
     """
     if type(value) is int:
         return value
-    if isinstance(value, np.integer):  # known at once, as environments are stepped with these
+    if isinstance(value, np.integer):  # before the slower tests, as environments are stepped with these
         return int(value)
     if isinstance(value, bool) or getattr(value, "shape", ()) != () or "bool" in str(getattr(value, "dtype", "")):
         return None
@@ -389,8 +389,8 @@ def illegal_move(position: Position, action: Any, who: str = "", hint: str = "")
     """The error for an illegal `action` in range; `who` names the policy that chose it, `hint` a remedy."""
     legal = position.legal_actions
     allowed = f"legal are {', '.join(map(str, legal))}" if legal else "the game is over"
-    said = f"{who and who + ' chose '}action {shown(action)}, illegal here ({allowed}): {position!r}"
-    return IllegalMove(f"{said}; {hint}" if hint else said)
+    message = f"{who and who + ' chose '}action {shown(action)}, illegal here ({allowed}): {position!r}"
+    return IllegalMove(f"{message}; {hint}" if hint else message)
 
 
 def _refusal(position: Position, action: int) -> str:
@@ -450,12 +450,12 @@ def symmetries(game: Game) -> tuple[Symmetry, ...]:
     """
     cells = [(row, col) for row in range(game.rows) for col in range(game.cols)]
     action_of = {game.choice(action): action for action in range(game.num_actions)}
-    found = []
+    group = []
     for number in range(game.num_symmetries):
         bits = {game.cell(row, col): game.cell(*game.image(row, col, number)) for row, col in cells}
         actions = tuple(action_of[bits[game.choice(action)]] for action in range(game.num_actions))
-        found.append(Symmetry(tuple(bits.items()), actions))
-    return tuple(found)
+        group.append(Symmetry(tuple(bits.items()), actions))
+    return tuple(group)
 
 
 def canonical(game: Game, own: int, opp: int) -> tuple[int, int, Symmetry]:

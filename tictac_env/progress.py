@@ -16,13 +16,13 @@ from typing import TypeVar
 
 Item = TypeVar("Item")
 SECONDS = 60.0
-"""The time between two lines where there is no terminal, unless `lines_every` says otherwise."""
+"""The time between two lines if there is no terminal, unless `lines_every` says otherwise."""
 _seconds = ContextVar("seconds", default=SECONDS)
 
 
 @contextmanager
 def lines_every(seconds: float) -> Iterator[None]:
-    """Sets the time between two lines of the progress bars within the block, where there is no terminal."""
+    """Sets the time between two lines of the progress bars within the block, if there is no terminal."""
     before = _seconds.set(seconds)
     try:
         yield
@@ -37,7 +37,7 @@ def progress_bar(total: float, what: str, show: bool = True) -> Iterator[Callabl
     Args:
         total: the amount of work.
         what: its name.
-        show: whether to show the bar at all. If standard error is no terminal, it gets a line a minute instead (see
+        show: True to show the bar. If standard error is not a terminal, it gets a line a minute instead (see
             `lines_every`).
     """
     if not show:
@@ -80,8 +80,8 @@ def _lines(total: float, what: str) -> Iterator[Callable[[float, str], None]]:
         while not over.wait(seconds):
             (done, text), passed = now, time.monotonic() - began
             left = f", about {_clock(passed * (total - done) / done)} left" if total / 20 <= done < total else ""
-            told = f"{what}: {100 * done / (total or 1):.0f} % after {_clock(passed)}{left}"
-            print(told + (text and f"; {text}"), file=sys.stderr, flush=True)
+            line = f"{what}: {100 * done / (total or 1):.0f} % after {_clock(passed)}{left}"
+            print(line + (text and f"; {text}"), file=sys.stderr, flush=True)
 
     writer = threading.Thread(target=write, daemon=True)
     writer.start()
@@ -94,8 +94,8 @@ def _lines(total: float, what: str) -> Iterator[Callable[[float, str], None]]:
 
 def _clock(seconds: float) -> str:
     """A time as minutes and seconds, or hours and minutes: "0:42", "12:05", "3 h 07 min"."""
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes}:{rest:02}" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02} min"
+    minutes, left = divmod(round(seconds), 60)
+    return f"{minutes}:{left:02}" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02} min"
 
 
 @contextmanager
@@ -107,7 +107,7 @@ def run_bar(
     Args:
         title: the learner's name.
         total: the length of the run.
-        show: whether to show it.
+        show: True to show it.
         what: the unit of its speed: "games" or "plies".
         state: gives the part of the total that is done, the games or plies played, and a text to show.
     """
@@ -141,20 +141,20 @@ def interruptible() -> Iterator[Callable[[], bool]]:
     Work can then end where it is consistent. A second Ctrl-C interrupts at once. Outside the main thread nothing
     changes, as Python delivers the signal only there; nor if Ctrl-C is ignored, as in workers and background jobs.
     """
-    asked = False
+    stops = False
 
-    def ask(signum: int, frame: FrameType | None) -> None:
-        nonlocal asked
-        asked = True
+    def request(signum: int, frame: FrameType | None) -> None:
+        nonlocal stops
+        stops = True
         signal.signal(signal.SIGINT, before)
 
     here = threading.current_thread() is threading.main_thread()
     if not here or signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         yield lambda: False
         return
-    before = signal.signal(signal.SIGINT, ask)
+    before = signal.signal(signal.SIGINT, request)
     try:
-        yield lambda: asked
+        yield lambda: stops
     finally:
         signal.signal(signal.SIGINT, before)
 
@@ -173,7 +173,7 @@ class Background:
     interrupted, the job is closed where it yields next: it can clean up in a `finally` or by `with`, which nothing
     interrupts. The caller's interrupt is raised once the job has ended.
 
-    However many interrupts come, and whenever, no job outlives its caller by more than the way to its next `yield`.
+    However many interrupts come, and whenever, no job outlives its caller beyond its next `yield`.
     """
 
     def __init__(self) -> None:
@@ -201,14 +201,14 @@ class Background:
             news.put(last)
 
         try:
-            # `with` lets go of a lock whatever comes, as that takes one instruction. So does starting a thread here;
-            # this one starts the job's, as `Thread.start` takes many.
+            # `with` releases a lock whatever happens, as that takes one instruction. So does starting a thread by
+            # `_thread`; that one starts the job's, as `Thread.start` takes many.
             with waiting:
                 _thread.start_new_thread(threading.Thread(target=work, daemon=False).start, ())
-                while (told := news.get()) is not None:
-                    if isinstance(told, BaseException):
-                        raise told
-                    tell(*told)
+                while (item := news.get()) is not None:
+                    if isinstance(item, BaseException):
+                        raise item
+                    tell(*item)
         except BaseException:
             self.wait()
             raise

@@ -1,4 +1,4 @@
-"""The random state of a board: one integer, advanced by one function, the same interpreted and compiled.
+"""The RNG state of a board: one integer, advanced by one function, the same interpreted and compiled.
 
 The state steps through all 62-bit integers by an odd constant (a Weyl sequence); a draw is the state, mixed by four
 rounds of a Feistel network (Luby and Rackoff, "How to construct pseudorandom permutations from pseudorandom functions",

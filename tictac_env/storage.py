@@ -121,7 +121,7 @@ def _sweep(target: Path) -> None:
     if fcntl is None:
         return
     for part in target.parent.glob(f".{glob.escape(target.name)}.????????{PART}"):
-        with contextlib.suppress(OSError):  # somebody else's, or gone
+        with contextlib.suppress(OSError):  # of another user, or gone
             handle = os.open(part, os.O_RDONLY)
             try:
                 if _lock(handle, wait=False):
@@ -214,12 +214,12 @@ def save_arrays(
 
 
 def check_regular(path: str | os.PathLike[str]) -> None:
-    """Checks, before a file is opened, that it is no folder, pipe or device, and not longer than `LARGEST`."""
-    found = os.stat(path)
-    if not stat.S_ISREG(found.st_mode):
-        raise ValueError("it is no regular file")
-    if found.st_size > LARGEST:
-        raise ValueError(f"it has {found.st_size:,} bytes, more than {LARGEST:,}")
+    """Checks, before a file is opened, that it is not a folder, pipe or device, and not longer than `LARGEST`."""
+    status = os.stat(path)
+    if not stat.S_ISREG(status.st_mode):
+        raise ValueError("it is not a regular file")
+    if status.st_size > LARGEST:
+        raise ValueError(f"it has {status.st_size:,} bytes, more than {LARGEST:,}")
 
 
 @contextmanager
@@ -228,8 +228,8 @@ def archive_in(file: str | os.PathLike[str] | IO[bytes], times: int = DEFLATED) 
 
     Raises:
         FileNotFoundError: there is no such file.
-        ValueError: it is no regular file, or unpacks to more than `LARGEST` bytes or this many times its size.
-        zipfile.BadZipFile: it is no archive.
+        ValueError: it is not a regular file, or unpacks to more than `LARGEST` bytes or this many times its size.
+        zipfile.BadZipFile: it is not an archive.
     """
     if isinstance(file, (str, os.PathLike)):
         check_regular(file)
@@ -272,11 +272,11 @@ def load_meta(path: str | os.PathLike[str], kind: str) -> dict[str, Any]:
     """The meta data that `save_arrays` wrote; raises as `load_arrays` does, and reads no array."""
     with _readable_as(path, kind), archive_in(path) as archive:
         header = json_in(archive, META)
-        found, meta = header["kind"], header["meta"]
+        content, meta = header["kind"], header["meta"]
         if not isinstance(meta, dict):
             raise ValueError(f"meta in {META} is not an object")
-    if found != kind:
-        raise ValueError(f"{os.fspath(path)} holds {found!r}, not {kind!r}")
+    if content != kind:
+        raise ValueError(f"{os.fspath(path)} holds {content!r}, not {kind!r}")
     return meta
 
 
@@ -373,4 +373,4 @@ def kind_of(path: str | os.PathLike[str]) -> str:
     except FileNotFoundError:
         raise
     except Exception as error:  # whatever a damaged archive provokes in zlib, zipfile or json
-        raise ValueError(f"{os.fspath(path)} is no file that holds an agent, or is damaged: {error}") from error
+        raise ValueError(f"{os.fspath(path)} does not hold an agent, or is damaged: {error}") from error

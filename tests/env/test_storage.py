@@ -337,7 +337,7 @@ def test_the_best_that_deflate_can_is_read(tmp_path: Path) -> None:
 def test_a_pipe_is_no_file(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.npz")
     for read in (lambda: load_arrays(tmp_path / "pipe.npz", "test"), lambda: kind_of(tmp_path / "pipe.npz")):
-        with pytest.raises(ValueError, match=r"pipe\.npz .*no regular file"):
+        with pytest.raises(ValueError, match=r"pipe\.npz .*not a regular file"):
             read()
 
 

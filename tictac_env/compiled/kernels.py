@@ -41,7 +41,7 @@ VARIABLE = "TICTAC_CACHE_DIR"
 
 
 def _cache_folder() -> tuple[str, bool, str]:
-    """The folder of compiled kernels, whether it is kept between runs, and a warning, usually "".
+    """The folder of compiled kernels, True if it lasts between runs, and a warning, usually "".
 
     The folder is private to the user and named after the source of this sub-package, which decides how kernels are
     compiled. In it, a kernel's code is found by the source that the kernel can reach (`game_types.fingerprint`).

@@ -162,10 +162,10 @@ UNKEPT: list[OSError] = []
 class _KeptCode(FunctionCache):  # type: ignore[misc]  # Numba has no types
     """The machine code of a function on disk. If it cannot be read, the function is compiled again.
 
-    Numba's own cache would recompile a function after any edit of its file, and never after an edit of another file.
+    Numba's own cache would compile a function again after any edit of its file, and never after one of another file.
 
     Attributes:
-        locking: whether this process holds a lock or waits for one.
+        locking: True while this process holds a lock or waits for one.
 
     Args:
         dispatcher: the compiled function.

@@ -174,12 +174,12 @@ class BoardAECEnv(AECEnv):  # type: ignore[misc]  # PettingZoo ships no types
         Raises:
             ValueError: the position is not an unfinished position of this game.
         """
-        given = (options or {}).get("position")
-        if given is None:
+        position = (options or {}).get("position")
+        if position is None:
             self._own, self._opp = self._game.start()
             self._seat, self._moves = 0, []
         else:
-            start = unfinished(given, self._game)
+            start = unfinished(position, self._game)
             self._own, self._opp = start.own, start.opp
             self._seat, self._moves = start.seat, list(start.recent_moves)
         self._turns += 1
@@ -300,7 +300,7 @@ class BoardAECEnv(AECEnv):  # type: ignore[misc]  # PettingZoo ships no types
         return self._display.render(self.position, ended)
 
     def close(self) -> None:
-        """Closes the window, if there is one. The game can go on."""
+        """Closes the window, if there is one. The game can continue."""
         self._display.close()
 
     def _lose(self, action: int) -> None:

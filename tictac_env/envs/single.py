@@ -31,7 +31,7 @@ from tictac_env.rng import STATES, new_state
 
 ON_ILLEGAL = ("lose", "raise")
 NOT_SEEDED = -1
-"""The state of a board's randomness before its first reset."""
+"""The RNG state of a board before its first reset."""
 MAX_INT = 2**63 - 1
 
 
@@ -185,8 +185,8 @@ class BoardState:
         own: the stones of the side to move.
         opp: the other side's.
         learner: the seat whose observation is shown.
-        over: whether no game is under way.
-        random_state: the board's random state, or `NOT_SEEDED`.
+        over: True if no game is under way.
+        random_state: the board's RNG state, or `NOT_SEEDED`.
         games_begun: the number of games begun since the last seeded reset.
         member: the opponent that a pool has drawn; 0 without a pool.
         moves: the actions that led here.
@@ -367,7 +367,7 @@ class BoardEnv(SharesOpponent, gym.Env[Any, int]):
         return self.arguments.describe()
 
     def state_dict(self) -> dict[str, Any]:
-        """The state that `load_state_dict` continues from, randomness included, for JSON."""
+        """The state that `load_state_dict` continues from, RNG state included, for JSON."""
         return {"game": describe_game(self._game), **asdict(self._board)}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -388,7 +388,7 @@ class BoardEnv(SharesOpponent, gym.Env[Any, int]):
         """Begins a game.
 
         Args:
-            seed: seeds the board's random state, and makes `play_as="alternate"` start again with the first seat.
+            seed: seeds the board's RNG state, and makes `play_as="alternate"` start again with the first seat.
             options: for this game only: "position" (a `Position` or a move string), "play_as".
 
         Raises:
@@ -396,20 +396,21 @@ class BoardEnv(SharesOpponent, gym.Env[Any, int]):
                 game before the learner has moved.
             IllegalMove: the opponent's first move is illegal.
         """
-        given, play_as = self._check_options(options)
+        position, play_as = self._check_options(options)
         super().reset(seed=seed)
         board, opponents = self._board, self._opponents
         fresh = seed is not None or board.random_state == NOT_SEEDED
         state = new_state(seed) if fresh else board.random_state
         games_begun = 0 if seed is not None else board.games_begun
-        opponents.starts = starts = self._starts if given is None else (given,)
-        own, opp = (NOT_GIVEN, NOT_GIVEN) if given is None else (given.own, given.opp)
+        opponents.starts = starts = self._starts if position is None else (position,)
+        own, opp = (NOT_GIVEN, NOT_GIVEN) if position is None else (position.own, position.opp)
         opening = protocol.begin(
             self._game, self._setup, opponents, PLAY_AS.index(play_as), own, opp, games_begun, state
         )
-        found, own, opp, learner, member, start, reply, state = opening
+        has_begun, own, opp, learner, member, start, reply, state = opening
         moves = list(starts[start].recent_moves)
-        if not found:
+        # Until here nothing of this environment has changed but the starts, so an error leaves the board as it was.
+        if not has_begun:
             raise ValueError(f"the opponent ends the game before the learner's first move, from {starts[start]!r}")
         if reply >= 0:
             moves.append(reply)
@@ -438,6 +439,7 @@ class BoardEnv(SharesOpponent, gym.Env[Any, int]):
         game, self_play, moves = self._game, self._self_play, board.moves
         if type(action) is not int or not 0 <= action < game.num_actions:
             action = as_action(action, game.num_actions)
+        # The opponent sees the moves, so the learner's is appended before it is known to be legal, and removed if not.
         moves.append(action)
         try:
             event, outcome, own, opp, reply, state = protocol.step(
@@ -502,5 +504,5 @@ class BoardEnv(SharesOpponent, gym.Env[Any, int]):
             return None, self.arguments.play_as
         options = check_options(options, ("position", "play_as"))
         play_as = options.get("play_as", self.arguments.play_as)
-        given = options.get("position")
-        return None if given is None else unfinished(given, self._game), self.arguments.check_play_as(play_as)
+        position = options.get("position")
+        return None if position is None else unfinished(position, self._game), self.arguments.check_play_as(play_as)

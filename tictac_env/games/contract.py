@@ -41,7 +41,7 @@ class Status(Enum):
         return self is not Status.VALID
 
     def explain(self, game: Rules, own: int, opp: int) -> str:
-        """The reason in words, for an error message; "" if the position is valid.
+        """The reason as an error message gives it; "" if the position is valid.
 
         Args:
             game: the rules that gave this status.
@@ -113,7 +113,7 @@ class Game(ABC):
     """The winner's achievement in a word, for `Outcome.how` and error messages."""
 
     knows_wins: ClassVar[bool] = True
-    """Whether `has_won`, `winning_cells`, `threats` and `winning_choices` agree with `result`, which is slower.
+    """True if `has_won`, `winning_cells`, `threats` and `winning_choices` agree with `result`, which is slower.
 
     A class that overrides `result` inherits the others from a game with another way to win. So it gets False, and only
     `result` is used, unless it sets `knows_wins = True`. False is right if a player who makes a line loses, as a

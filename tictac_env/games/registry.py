@@ -196,7 +196,7 @@ def get_game(game: str | Game) -> Game:
     if sized and name in FAMILIES:
         return make_game(name, **read_sizes(game, FAMILIES[name].sizes))
     if sized and name in GAMES:
-        raise ValueError(f"{name} is of one size, so {shown(game)} is no game; {_sizes_hint()}")
+        raise ValueError(f"{name} is of one size, so {shown(game)} is not a game; {_sizes_hint()}")
     hint = f"; {_sizes_hint()}" if sized or SIZES.search(game) else ""
     if ID.fullmatch(name):
         hint += f"; a game of your own is known once its module is imported (--game module:{name} does it)"
@@ -366,7 +366,7 @@ def shown(value: Any) -> str:
         return f"a very large {type(value).__name__}"
 
 
-def did_you_mean(name: str, known: Iterable[str], listed: bool = False) -> str:
+def did_you_mean(name: str, names: Iterable[str], listed: bool = False) -> str:
     """The end of an error message about an unknown name: similar names, or, unless the message has `listed` them, all.
 
     Example:
@@ -374,8 +374,8 @@ def did_you_mean(name: str, known: Iterable[str], listed: bool = False) -> str:
         >>> did_you_mean("TicTacTo-v0", ["TicTacToe-v0", "ConnectFour-v0"])
         'did you mean TicTacToe-v0?'
     """
-    known = list(known)
-    near = difflib.get_close_matches(name, known)
+    names = list(names)
+    near = difflib.get_close_matches(name, names)
     if near:
         return f"did you mean {' or '.join(near)}?"
-    return "" if listed else f"known are {', '.join(known)}"
+    return "" if listed else f"known are {', '.join(names)}"

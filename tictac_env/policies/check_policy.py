@@ -25,7 +25,7 @@ ASKED_TWICE = 16
 ASKING_SECONDS = 0.5
 """The time after which a slow policy is asked about no further position."""
 DRAWS = "draws its moves: the same question gets different answers"
-"""The finding of `draws_its_moves` in words."""
+"""The finding of `draws_its_moves` as a sentence."""
 
 
 def check_policy(policy: Any, game: str | Game | None = None, positions: int = 100, seed: int = 0) -> None:
@@ -166,9 +166,9 @@ def _check_without_moves(policy: Policy, position: Position, seed: int, chosen: 
 def _check_probabilities(
     policy: Policy, position: Position, chances: npt.NDArray[np.float64], chosen: set[int]
 ) -> None:
-    wanted, wrong = (position.game.num_actions,), ""
-    if chances.shape != wanted:
-        wrong = f"have the shape {chances.shape}, not {wanted}"
+    shape, wrong = (position.game.num_actions,), ""
+    if chances.shape != shape:
+        wrong = f"have the shape {chances.shape}, not {shape}"
     elif (chances < 0).any() or not np.isclose(chances.sum(), 1):
         wrong = f"are not non-negative with the sum 1: {chances}"
     elif illegal := set(np.flatnonzero(chances).tolist()) - set(position.legal_actions):

@@ -103,7 +103,7 @@ def named_policy(name: str, game: Game) -> Policy:
     """The policy called `name`, never a file, module, program or address: for names in saved files and requests.
 
     Raises:
-        ValueError: the part before the colon is no name of `POLICIES`, or the policy has no such argument.
+        ValueError: the part before the colon is not a name of `POLICIES`, or the policy has no such argument.
 
     Example:
         >>> from tictac_env.games import get_game
@@ -151,9 +151,9 @@ def as_policy(player: Any, game: Game, obs_type: str = "planes") -> Policy:
     if isinstance(player, Player):
         return as_policy(player.policy, game, obs_type)
     if hasattr(getattr(player, "model", player), "save") and (own := own_game(player)) not in (None, game):
-        learned, wanted = (game_name(rules) or repr(rules) for rules in (own, game))
+        learned, title = (game_name(rules) or repr(rules) for rules in (own, game))
         name = player if isinstance(player, Policy) else type(player).__name__
-        raise ValueError(f'{name} has learned {learned}, not {wanted}; give game="{learned}"')
+        raise ValueError(f'{name} has learned {learned}, not {title}; give game="{learned}"')
     if isinstance(player, Policy):
         return player.seeing(game, obs_type)
     return adapted(player, obs_type) or _refuse(player)
@@ -242,7 +242,7 @@ class Player:
         agent: the class of the agent, such as "MCTS" or "QLearning".
         settings: the agent's settings, as far as they are known and JSON can hold them.
         checkpoint_sha256: the hash of the file's content in hexadecimal; None without a file, and for a command.
-        budget: the search per move in words; "not stated" if unknown.
+        budget: the search per move, as records of results state it; "not stated" if unknown.
 
     Example:
         >>> from tictac_env.policies import load_player

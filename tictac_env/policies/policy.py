@@ -38,13 +38,13 @@ class Policy(ABC):
     about: str = ""
     """A sentence for menus and tables of opponents; empty if the policy has no name that `make_policy` knows."""
     budget: str = ""
-    """The search per move in words ("1,000 simulations"), for records of results; empty if unknown."""
+    """The search per move ("1,000 simulations"), for records of results; empty if unknown."""
     illegal_hint: str = ""
     """Advice on how to avoid illegal actions, added to the error when the policy chooses one."""
     reflex: Callable[[Game, int, int], int] | None = None
     """The set of actions that a `ReflexPolicy` draws from."""
     batched: Any = False  # Any, so that type checkers let subclasses say `batched = True` or make it a property
-    """Whether one call of `act_many` is much faster than many of `act`, as for a network.
+    """True if one call of `act_many` is much faster than many of `act`, as for a network.
 
     `play_match` then plays games in parallel. Vector environments and exact measures call `act_many` anyway.
     """
@@ -187,8 +187,8 @@ def _unfinished_only(act: Callable[..., int]) -> Callable[..., int]:
 
 def wrong_probabilities(policy: Policy, position: Position, chances: object) -> ValueError:
     """The error for probabilities of the wrong shape, or missing in some positions."""
-    wanted = f"{position.game.num_actions}, none negative, everywhere or nowhere"
-    return ValueError(f"the probabilities of {policy} must be {wanted}, not {chances} in {position!r}")
+    expected = f"{position.game.num_actions}, none negative, everywhere or nowhere"
+    return ValueError(f"the probabilities of {policy} must be {expected}, not {chances} in {position!r}")
 
 
 def actions_of(policy: Policy, batch: PositionBatch, seeds: npt.NDArray[np.int64]) -> npt.NDArray[np.integer[Any]]:
@@ -215,8 +215,8 @@ def action_of(policy: Policy, position: Position, seed: int) -> int:
     action = as_integer(choice)
     if action is None:
         legal = ", ".join(map(str, position.legal_actions))
-        wanted = f"an int (legal are {legal}), not {shown(choice)} ({type(choice).__name__})"
-        raise IllegalMove(f"{policy} must return {wanted}: {position!r}")
+        expected = f"an int (legal are {legal}), not {shown(choice)} ({type(choice).__name__})"
+        raise IllegalMove(f"{policy} must return {expected}: {position!r}")
     if not 0 <= action < position.game.num_actions:
         raise illegal_choice(policy, position, action)
     return action

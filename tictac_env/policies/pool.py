@@ -193,7 +193,7 @@ class Mixture(Policy):
 
 
 class OpponentPool(Mixture):
-    """Opponents with weights, of which the board's random state draws one for each game, at the reset.
+    """Opponents with weights, of which the board's RNG state draws one for each game, at the reset.
 
     A pool can be used wherever an opponent can. Opponents may be added and weights changed while environments use the
     pool; a game under way keeps its opponent. Once environments in other processes (`SubprocVecEnv`, `AsyncVectorEnv`)

@@ -190,7 +190,7 @@ def render_svg(position: Drawable, cell_size: int = 48, background: bool = True)
     Args:
         position: the position to draw.
         cell_size: the pixels of a cell if the page sets no other size.
-        background: whether the margin around the board is painted; else the page shows through.
+        background: True to paint the margin around the board; otherwise the page shows through.
 
     Raises:
         ValueError: `cell_size` is not positive.
@@ -275,13 +275,14 @@ def scene_to_rgb(picture: Scene, cell_size: float) -> NDArray[np.uint8]:
     # around the picture takes what the smoothed edges of shapes at its border cover outside it.
     canvas = np.empty((height + 2, (width + 2) * 3), np.float32)
     canvas[:] = np.tile(_rgb(picture.background), width + 2)
-    known: dict[tuple[Core, str], list[Band]] = {}
+    # Equal shapes of a colour, such as all stones of a side, are smoothed once.
+    bands: dict[tuple[Core, str], list[Band]] = {}
     for shape in picture.shapes:
         core, left, top = _core(shape, cell_size).at_origin()
         key = core, shape.color
-        if key not in known:
-            known[key] = _bands(core, _rgb(shape.color))
-        for begin, end, keep, add in known[key]:
+        if key not in bands:
+            bands[key] = _bands(core, _rgb(shape.color))
+        for begin, end, keep, add in bands[key]:
             below = canvas[top + 1 + begin : top + 1 + end, (left + 1) * 3 : (left + 1) * 3 + keep.shape[1]]
             below *= keep
             below += add

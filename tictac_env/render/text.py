@@ -63,7 +63,7 @@ def render_text(position: Drawable, over: bool = False, labels: Sequence[str] | 
 
     Args:
         position: what is drawn.
-        over: whether the game has ended, if the board does not show it.
+        over: True if the game has ended and the board does not show it.
         labels: for each action the text of its column or of its empty cell; None for those of move strings.
 
     Returns:
@@ -110,7 +110,7 @@ def render_text(position: Drawable, over: bool = False, labels: Sequence[str] | 
 def status(position: Drawable, over: bool = False) -> str:
     """The state of the game, as in "X to move", "red X wins in column 4", "X wins with 1 5 9" and "draw".
 
-    With gravity a win is given by the column of the last move, if that is known, else by the cells of the winning
+    With gravity a win is named by the column of the last move, if that is known, otherwise by the cells of the winning
     line as in move strings. If the game is `over` and the board does not show it, the side to move lost by an illegal
     move.
     """

@@ -192,21 +192,21 @@ def check_screen() -> None:
         gymnasium.error.DependencyNotInstalled: pygame is missing.
     """
     pygame = import_pygame()
-    asked = bool(os.environ.get("SDL_VIDEODRIVER"))
+    is_chosen = bool(os.environ.get("SDL_VIDEODRIVER"))
     screens = "DISPLAY", "WAYLAND_DISPLAY"
-    if asked or sys.platform != "linux" or any(map(os.environ.get, screens)):
+    if is_chosen or sys.platform != "linux" or any(map(os.environ.get, screens)):
         try:
             pygame.display.init()
         except pygame.error as error:
             raise OSError(f"no window can be opened: {error}") from None
-        if asked or pygame.display.get_driver() not in ("offscreen", "dummy"):
+        if is_chosen or pygame.display.get_driver() not in ("offscreen", "dummy"):
             return
         pygame.display.quit()
     raise OSError("no window can be opened: there is no screen (to draw into memory, set SDL_VIDEODRIVER=dummy)")
 
 
 def import_pygame() -> ModuleType:
-    """The module pygame, whether it comes from pygame-ce or from pygame.
+    """The module pygame, from pygame-ce or from pygame.
 
     Raises:
         gymnasium.error.DependencyNotInstalled: it is missing; the message names the line that installs it.
@@ -241,7 +241,7 @@ class Display:
 
         Args:
             position: what to show.
-            over: whether a game has ended there, also by an illegal move, which only text shows.
+            over: True if a game has ended there, also by an illegal move, which only text shows.
 
         Raises:
             tictac_env.render.WindowClosed: the person closed the window.

@@ -73,7 +73,7 @@ def follow_up_bound(game: KInARow, own: int, opp: int, opp_wins: int) -> int:
 
         F  F  F
         L  L  L       the leader can only get a line within its stones, L and o;
-        F  F  F       the follower certainly gets F (except o)
+        F  F  F       the follower gets all of F (except o)
         L  o  L
         x     o
         x     x
@@ -125,7 +125,7 @@ def follow_up_bound(game: KInARow, own: int, opp: int, opp_wins: int) -> int:
     # The leader gets L and, at worst for the follower, all of o. If that holds a line, the strategy promises nothing.
     if game.has_line(own | empty & leader | odd):
         return UNKNOWN
-    # The follower gets F for certain: a line in it wins, otherwise the strategy holds a draw.
+    # The follower gets all of F: a line in it wins, otherwise the strategy holds a draw.
     return -1 if game.has_line(opp | empty & follower & (full ^ odd)) else 0
 
 
@@ -254,7 +254,7 @@ def write_children(
         played = own | stone
         wins = game.threats(played)
         sign, own2, opp2, own_wins2, opp_wins2, moves2 = play_forced(game, opp, played, opp_wins, wins)
-        # The game ends with the next stone, or the board is full: the score is certain, and counts stones left in
+        # The game ends with the next stone, or the board is full: the score is exact, and counts stones left in
         # pairs.
         if moves2 == 0:
             value = sign * ((game.cells - (own2 | opp2).bit_count()) // 2)

@@ -95,7 +95,7 @@ def next_alpha(lower: int, upper: int, least: int, most: int, left: int) -> int:
         return 0
     if upper == 0:
         return -1
-    # The winner is certain. Is it more than the slowest win (1, the very last stone), or the slowest loss?
+    # The winner is proven. Is it more than the slowest win (1, the very last stone), or the slowest loss?
     if lower == 1 or upper == -1:
         return 1 if lower == 1 else -2
     # Then a third into the range, from its slow end.
@@ -345,7 +345,7 @@ class Engine:
             part, at = parts[worker], worker.index
             if at < len(part) and not done[part[at]]:
                 return part
-            # 2. Another worker has solved the position meanwhile: go on with the next one of the part.
+            # 2. Another worker has solved the position meanwhile: continue with the next one of the part.
             part = part[at + 1 :]
             # 3. The part is done: take a share of the positions that nobody has begun. Shares become smaller, so that
             # all workers end at about the same time.
@@ -414,12 +414,12 @@ class GenericEngine:
     def __init__(self, game: Game) -> None:
         self.game = game
         self.nodes = 0
-        self._known: dict[tuple[int, int], tuple[int, int]] = {}
+        self._bounds: dict[tuple[int, int], tuple[int, int]] = {}
         middle = (game.num_actions - 1) / 2
         self._actions = sorted(range(game.num_actions), key=lambda action: abs(action - middle))
 
     def clear(self) -> None:
-        self._known.clear()
+        self._bounds.clear()
 
     def run(self, batch: Batch, budget: Budget, update: Update | None) -> None:
         self.nodes = 0
@@ -453,7 +453,7 @@ class GenericEngine:
             return -result * loss_score(game, (own | opp).bit_count())
         # An earlier search may have answered the question.
         limit = (game.cells + 1) // 2
-        low, high = self._known.get((own, opp), (-limit, limit))
+        low, high = self._bounds.get((own, opp), (-limit, limit))
         if low > alpha:
             return low
         if high <= alpha:
@@ -477,5 +477,5 @@ class GenericEngine:
                 if best > alpha:
                     break
         # The result is a bound on one side; the bound on the other side stays.
-        self._known[own, opp] = (max(low, best), high) if best > alpha else (low, min(high, best))
+        self._bounds[own, opp] = (max(low, best), high) if best > alpha else (low, min(high, best))
         return best

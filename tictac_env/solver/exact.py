@@ -145,7 +145,7 @@ class Solver:
         table_megabytes: the most memory the compiled search's table may take, in MiB up to 2**20; the largest power of
             two in it is used.
         threads: the number of threads of the compiled search, which share one position or many.
-        opening_book: whether to look up early positions of Connect Four, for which the package has a book.
+        opening_book: True to look up early positions of Connect Four, for which the package has a book.
 
     Attributes:
         nodes: the number of positions the last call expanded.
@@ -443,21 +443,26 @@ class Solver:
         """A lower and an upper bound of each score, int64 (B,), clipped to [least, most] (one window, or one for each);
         and the total nodes and seconds. `report` is called with the number done and the batch.
         """
+        # Bounds from the cheapest source first. Without any, a score lies between a loss and a win with the first
+        # stone.
         began = time.perf_counter()
         far = (self.game.cells + 1) // 2
         batch = np.full((len(positions), FIELDS), NO_VALUE, np.int64)
         batch[:, STONES], batch[:, THEIRS] = positions.own, positions.opp
         batch[:, AT_LEAST], batch[:, AT_MOST], batch[:, LEAST], batch[:, MOST] = -far, far, least, most
+        # The table of outcomes says who wins at best: a bound on the sign of the score.
         if self.outcomes:
             low, high = self.outcomes.bounds(positions.own, positions.opp).T
             batch[:, AT_LEAST] = np.where(low > -1, low, -far)
             batch[:, AT_MOST] = np.where(high < 1, high, far)
+        # The book has scores of early positions; its lower bound is a good first question too.
         if self.book:
             for index in np.flatnonzero(~solved(batch)).tolist():
                 if int(positions.own[index] | positions.opp[index]).bit_count() <= self.book.plies + 1:
                     lower, upper = self.book.bounds(positions[index])
                     batch[index, AT_LEAST] = batch[index, GUESS] = max(batch[index, AT_LEAST], lower)
                     batch[index, AT_MOST] = min(batch[index, AT_MOST], upper)
+        # One search at a time: the engine has one table, and its stacks are scratch.
         with self._lock:
             try:
                 self.engine.run(batch, budget, None if report is None else lambda done: report(done, batch))

@@ -111,11 +111,11 @@ class CompleteInfoVectorEnv(_Boards):
         return observations, missing | infos | {"final_info": final | self._at_the_end(final)}
 
     def _at_the_end(self, infos: Infos) -> Infos:
-        found: Infos = {}
+        complete: Infos = {}
         for key, missing in AT_THE_END.items():
-            given = infos.get(f"_{key}", np.zeros(self.num_envs, np.bool_))
-            found |= {key: np.where(given, infos.get(key, missing), missing), f"_{key}": given}
-        return found
+            present = infos.get(f"_{key}", np.zeros(self.num_envs, np.bool_))
+            complete |= {key: np.where(present, infos.get(key, missing), missing), f"_{key}": present}
+        return complete
 
 
 KEYS = ("observation", "action_mask")
@@ -150,7 +150,7 @@ def MaskedObservation(env: Any, keys: Keys = KEYS, dtype: npt.DTypeLike = np.int
         keys: the names of observation and mask: PettingZoo's by default; RLlib looks for `("observations",
             "action_mask")`.
         dtype: of the mask; numbers or bool. TorchRL needs bool, RLlib float32.
-        ones_when_over: whether the mask in the observation is all 1 once a game is over, not all 0. Some code draws an
+        ones_when_over: True if the mask in the observation is all 1 once a game is over, not all 0. Some code draws an
             action even there, or makes a distribution of the masked actions: TorchRL's `check_env_specs` does.
 
     Returns:
@@ -222,8 +222,12 @@ class MaskedEnv(_Board):
     ) -> None:
         self._form = form = DictForm.check(keys, dtype, ones_when_over)
         # Text, as a spec is to be JSON.
-        given: dict[str, Any] = {"keys": list(form.keys), "dtype": form.dtype.name, "ones_when_over": ones_when_over}
-        RecordConstructorArgs.__init__(self, **given)
+        arguments: dict[str, Any] = {
+            "keys": list(form.keys),
+            "dtype": form.dtype.name,
+            "ones_when_over": ones_when_over,
+        }
+        RecordConstructorArgs.__init__(self, **arguments)
         gym.Wrapper.__init__(self, env)
         self.observation_space = form.space(env.observation_space, env.action_space)
 
@@ -257,9 +261,9 @@ class MaskedVectorEnv(_Boards):
             for i in np.flatnonzero(infos["_final_obs"]).tolist():
                 last[i] = self._form.join(last[i], masks[i].copy())
             infos = infos | {"final_obs": last}
-        masks, given = mask_in(infos, self.env), infos[f"_{INFO_KEY}"]
-        if self._masks is not None and not given.all():  # only some boards were reset
-            masks = np.where(given[:, None], masks, self._masks)
+        masks, present = mask_in(infos, self.env), infos[f"_{INFO_KEY}"]
+        if self._masks is not None and not present.all():  # only some boards were reset
+            masks = np.where(present[:, None], masks, self._masks)
         self._masks = masks
         return self._form.join(observations, masks), infos
 
@@ -297,7 +301,7 @@ class RegretInfo(gym.Wrapper[Any, Any, Any, Any]):
     Args:
         env: an environment of this package of any one board, such as gym.make("ConnectFour-v0").
         reward: "game" leaves the reward as it is; "regret" or "score_regret" puts the negative of that in its place.
-        scores: whether to find `score_regret`; without, on Connect Four, it is many times as fast and nan.
+        scores: True to find `score_regret`. With False it is nan, and a step on Connect Four many times as fast.
         time_limit: seconds for each action, None for as long as it takes. A regret not proven by then is nan.
 
     Raises:
@@ -345,7 +349,7 @@ class RegretInfo(gym.Wrapper[Any, Any, Any, Any]):
     def judge(
         self, position: Position, action: int | None, reward: SupportsFloat
     ) -> tuple[SupportsFloat, dict[str, float]]:
-        """The reward of an action, for which the game pays `reward`, and its regrets; None is no action at all."""
+        """The reward of an action, for which the game pays `reward`, and its regrets; None stands for no action."""
         from tictac_env.solver.exact import NotProven, move_regret
 
         regrets = {"regret": float("nan"), "score_regret": float("nan")}

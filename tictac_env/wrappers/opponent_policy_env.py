@@ -74,7 +74,7 @@ class OpponentPolicyEnv(SharesOpponent, gym.Env[Any, int]):
         self._opponent = self._playing = self._as_player(opponent)
         self.action_space = env.action_space(agents[0])
         self._num_actions = int(env.action_space(agents[0]).n)
-        self._state = -1  # of the randomness of seat and opponent; not yet seeded
+        self._state = -1  # RNG state, for the seat and the opponent's seeds; not seeded yet
         self._resets = 0
         self._learner = agents[0]
         self._reward = 0.0
@@ -119,7 +119,7 @@ class OpponentPolicyEnv(SharesOpponent, gym.Env[Any, int]):
 
         Raises:
             ValueError: `action` is not an integer in range.
-            IllegalMove: the opponent's choice is illegal; the game cannot go on.
+            IllegalMove: the opponent's choice is illegal; the game cannot continue.
             gymnasium.error.ResetNeeded: no game is under way.
         """
         if self._over:

@@ -108,7 +108,8 @@ class SB3VecEnv(VecEnv):
             raise ValueError(f"options must be a dict, or a list of {self.num_envs}, not {shown(self._options)}")
         keys = ("position", "play_as")
         each = [check_options(options, keys) for options in self._options]
-        options = {key: [one.get(key) for one in each] for key in keys if any(key in one for one in each)}
+        # One value for each board, as the boards' reset takes them; an option that no board has is left out.
+        options = {key: [row.get(key) for row in each] for key in keys if any(key in row for row in each)}
         observations, infos = self.envs.reset(seed=self._seeds, options=options)
         self.reset_infos = _board_infos(infos)
         self._reset_seeds()
@@ -117,7 +118,7 @@ class SB3VecEnv(VecEnv):
         return np.asarray(observations)
 
     def step_async(self, actions: npt.NDArray[np.int64]) -> None:
-        """Takes the actions that `step_wait` plays: integers in [0, num_actions), (num_envs,)."""
+        """Stores the actions that `step_wait` plays: integers in [0, num_actions), (num_envs,)."""
         self._actions = actions
 
     def step_wait(self) -> VecEnvStepReturn:
@@ -129,19 +130,19 @@ class SB3VecEnv(VecEnv):
         Raises:
             ValueError, IllegalMove, gymnasium.error.ResetNeeded: as `BoardVectorEnv.step`.
         """
-        observations, rewards, dones, _, given = self.envs.step(self._actions)
-        infos = _board_infos(given)
+        observations, rewards, dones, _, arrays = self.envs.step(self._actions)
+        infos = _board_infos(arrays)
         self._returns += rewards
         self._lengths += 1
-        if "final_info" in given:
-            finals, ended = given["final_info"], np.flatnonzero(dones)
+        if "final_info" in arrays:
+            finals, ended = arrays["final_info"], np.flatnonzero(dones)
             seconds = round(time.time() - self._began, 6)
             for board, info in zip(ended.tolist(), _board_infos(finals, ended), strict=True):
                 self.reset_infos[board], infos[board] = infos[board], info
                 info["outcome"] = int(finals["outcome"][board])
                 if "illegal_action" in finals and finals["_illegal_action"][board]:
                     info["illegal_action"] = int(finals["illegal_action"][board])
-                info["terminal_observation"] = given["final_obs"][board]
+                info["terminal_observation"] = arrays["final_obs"][board]
                 total = round(float(self._returns[board]), 6)
                 info["episode"] = {"r": total, "l": int(self._lengths[board]), "t": seconds}
             self._returns[ended], self._lengths[ended] = 0, 0
@@ -205,9 +206,9 @@ def _board_vector_env(env: Any, num_envs: int | None, kwargs: dict[str, Any]) ->
         return env
     num_envs = 1 if num_envs is None else num_envs
     if isinstance(env, str):
-        made = gym.make_vec(**gym_keywords(env), num_envs=num_envs, **required, **kwargs)
-        if isinstance(made, BoardVectorEnv):
-            return made
+        boards = gym.make_vec(**gym_keywords(env), num_envs=num_envs, **required, **kwargs)
+        if isinstance(boards, BoardVectorEnv):
+            return boards
     elif isinstance(env, Game):
         return BoardVectorEnv(env, num_envs, **required, **kwargs)
     raise ValueError(f"env must be the id of an environment of ours, a rule book or a BoardVectorEnv, not {shown(env)}")

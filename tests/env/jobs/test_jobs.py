@@ -294,7 +294,7 @@ def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str], mo
     assert main([*words, "--workers", "2", "--store", str(tmp_path)]) == 0
     assert capsys.readouterr().out == alone
     assert main(["tournament", "--ray", "random", "rule", "minimax"]) == 2
-    assert "'random' is no address of a Ray cluster" in capsys.readouterr().err
+    assert "'random' is not the address of a Ray cluster" in capsys.readouterr().err
     monkeypatch.setattr("tictac_env.jobs.ATTEMPTS", 1)
     (tmp_path / "dies.py").write_text("import os\ndef dies(observation, mask):\n    os.kill(os.getpid(), 9)\n")
     assert main(["tournament", f"{tmp_path / 'dies.py'}:dies", "random", "--games", "4", "--workers", "2"]) == 2

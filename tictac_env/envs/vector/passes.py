@@ -592,7 +592,7 @@ def _step(
 
 @borrowing_kernel
 def sample(game: Game, rows: Ints, actions: Ints) -> None:
-    """Draws a legal action for each board, uniformly, by its sampler's random state; 0 if the game is over."""
+    """Draws a legal action for each board, uniformly, by its sampler's RNG state; 0 if the game is over."""
     _sample(game, rows, actions, 0, len(actions))
 
 

@@ -74,7 +74,7 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
 
     and all those of the single environment.
 
-    * `copy`: whether each step returns new arrays. With False all arrays belong to the environment, and the next step
+    * `copy`: True if each step returns new arrays. With False all arrays belong to the environment, and the next step
       overwrites them (infos are then read-only): faster, but keep no array across steps.
     * `autoreset_mode`: Gymnasium's. NEXT_STEP: after the end of a game the board's next step ignores its action and
       begins a game, with reward 0. Its mask is all 1 for that step, as any action will do, so that a distribution over
@@ -88,7 +88,7 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
     * `render_mode`: "ansi" and "rgb_array" give a tuple of num_envs frames; "human" shows the first board.
 
     `reset(seed=, options=)`: a seed s seeds board i with s + i; a list has a seed for each board, or None to keep its
-    random state. The options are "position" and "play_as", a value for all or a sequence of num_envs, and "reset_mask",
+    RNG state. The options are "position" and "play_as", a value for all or a sequence of num_envs, and "reset_mask",
     bool (num_envs,), True for boards to reset: the others, and their entries in a sequence, are ignored. `batch` is the
     `PositionBatch` on the boards. `call`, `get_attr` and `set_attr` are Gymnasium's. Single boards cannot be wrapped:
     use `gymnasium.wrappers.vector`, or `gym.make_vec(..., vectorization_mode="sync", wrappers=...)`.
@@ -184,7 +184,7 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
         return self.arguments.describe() | {"num_envs": self.num_envs, "autoreset_mode": self.autoreset_mode.value}
 
     def state_dict(self) -> dict[str, Any]:
-        """The state that `load_state_dict` continues from, randomness included, for JSON."""
+        """The state that `load_state_dict` continues from, RNG states included, for JSON."""
         return {"game": describe_game(self._game), "boards": self._batch.rows.tolist()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
