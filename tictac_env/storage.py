@@ -59,13 +59,16 @@ def writing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         target.parent.mkdir(parents=True, exist_ok=True)
         _sweep(target)
         handle, name = _new_part(target)
-    held = None if fcntl is None else os.dup(handle)  # locked until the file is in its place
+    # A second handle keeps the lock after the file is closed: until it is renamed, nobody may sweep it away.
+    lock = None if fcntl is None else os.dup(handle)
     try:
         with _naming(target):
+            # On disk before it is renamed: after a power cut there is the old file or the new one, never half of it.
             with os.fdopen(handle, "w+b") as file:
                 yield file
                 file.flush()
                 os.fsync(file.fileno())
+            # `mkstemp` lets nobody else read; the file gets the mode that `open` would give. Reading the mask sets it.
             mask = os.umask(0)
             os.umask(mask)
             os.chmod(name, 0o666 & ~mask)
@@ -74,8 +77,8 @@ def writing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         Path(name).unlink(missing_ok=True)
         raise
     finally:
-        if held is not None:
-            os.close(held)
+        if lock is not None:
+            os.close(lock)
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
@@ -103,7 +106,7 @@ def _naming(target: Path) -> Iterator[None]:
         name = error.filename
         if error.errno is not None and (name is None or str(name).endswith(PART)):
             error.filename = os.fspath(target)
-            del error.filename2  # None would be told
+            del error.filename2  # otherwise the message would end with "-> None"
         raise
 
 
@@ -161,12 +164,14 @@ def locked(path: str | os.PathLike[str], byte: int) -> Iterator[None]:
 
 def _wait_for(handle: int, byte: int) -> None:
     if fcntl is not None:
-        fcntl.lockf(handle, fcntl.LOCK_EX, 1, byte)  # no flock, which a fork would hold on to after its parent's end
+        fcntl.lockf(
+            handle, fcntl.LOCK_EX, 1, byte
+        )  # not flock: a forked process would keep it after its parent has ended
     elif sys.platform == "win32":
         os.lseek(handle, byte, os.SEEK_SET)
         while True:
-            with contextlib.suppress(PermissionError):  # another process has it
-                msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)  # LK_LOCK would wait 10 s at most, deaf to Ctrl-C
+            with contextlib.suppress(PermissionError):  # another process holds it
+                msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)  # LK_LOCK would wait 10 s at most, and ignore Ctrl-C
                 break
             time.sleep(0.05)
 

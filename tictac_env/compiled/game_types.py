@@ -46,6 +46,8 @@ def compiled_as(function: AnyFunction) -> Callable[[AnyFunction], AnyFunction]:
 @functools.cache
 def fingerprint(*reached: AnyFunction | type) -> str:
     """A hash of the code of functions, of everything they call, and of the fields and methods of records."""
+    # A walk over all code that a kernel can reach: whatever could change its results is part of the hash; line numbers,
+    # comments and paths are not.
     digest, todo, seen = hashlib.sha256(), list(reached), set[AnyFunction | type]()
     while todo:
         code = todo.pop()
@@ -78,6 +80,8 @@ def _callees(function: AnyFunction) -> Iterator[AnyFunction]:
 
 def _referenced(function: AnyFunction) -> Iterator[object]:
     """The globals that a function names, and the attributes that it names of those that are modules or classes."""
+    # By name, as byte code has it: `module.function` is the two names `module` and `function`. A name that happens to
+    # be in a module too adds something that is not used: the hash then changes once too often, never too seldom.
     names = list(_names(function.__code__))
     for name in names:
         if name in function.__globals__:

@@ -72,6 +72,7 @@ class Mixture(Policy):
 
     @weights.setter
     def weights(self, weights: Sequence[float]) -> None:
+        # A copy in another process would keep its own weights, and games would silently differ.
         if self._elsewhere[0]:
             raise ValueError(
                 f"this {self.name} plays in another process too, which would not get the change; make the environments "
@@ -127,6 +128,8 @@ class Mixture(Policy):
 
     def _own_process(self) -> None:
         """Notes that the mixture belongs to this process, and that no other plays with a copy."""
+        # One byte of shared memory: a fork inherits the mapping, so a child can tell its parent. A spawned
+        # process gets a pickle, which `__getstate__` notices.
         self._process = os.getpid()
         self._elsewhere = mmap.mmap(-1, 1)  # 1 once another process does; forked processes share this byte
 
@@ -144,6 +147,7 @@ class Mixture(Policy):
 
     def act_many(self, batch: PositionBatch, seeds: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """int64 (B,); each member is called once, for all positions for which it is drawn."""
+        # The same draws as in `act`: the seed chooses the member, and mixed once more it is the member's seed.
         drawn = np.array([self.draw(seed) for seed in seeds.tolist()])
         actions = np.empty(len(batch), np.int64)
         for number in np.unique(drawn).tolist():

@@ -72,6 +72,8 @@ def plies_to_go(game: Game, ply: int, score: int) -> int:
     left = game.cells - ply
     if score == 0:
         return left
+    # A score counts the winner's stones from the last one it could place: 1 is a win with that one. So it wins with
+    # this number of its stones from now on, and the other side moves between two of them.
     stones = (left + 1) // 2 if score > 0 else left // 2  # left to the winner
     turns = stones - abs(score) + 1
     return 2 * turns - 1 if score > 0 else 2 * turns
@@ -111,6 +113,7 @@ def tabulate(game: Game, limit: int = MAX_POSITIONS) -> GameTable:
     Raises:
         TooManyPositions: the game has more than `limit` positions.
     """
+    # Breadth first: a level holds all positions of a ply, each once. Its children are the next level.
     level = PositionBatch(game, *(np.array([stones], np.int64) for stones in game.start()))
     batches, results, children, levels = [], [], [], []
     begin = 0
@@ -118,7 +121,8 @@ def tabulate(game: Game, limit: int = MAX_POSITIONS) -> GameTable:
         batches.append(level)
         levels.append(slice(begin, begin + len(level)))
         begin += len(level)
-        following, which = level.where(slice(0)), np.empty(0, np.intp)
+        # The next level so far; and for each move of this level the number of its child there.
+        following, child_numbers = level.where(slice(0)), np.empty(0, np.intp)
         moves = []
         for at in range(0, len(level), BLOCK):
             block = level.where(slice(at, at + BLOCK))
@@ -127,14 +131,15 @@ def tabulate(game: Game, limit: int = MAX_POSITIONS) -> GameTable:
             block = block.where(unfinished)
             rows, actions = np.nonzero(action_masks(game, legal_sets(game, block.own, block.opp)))
             moves.append((at + unfinished[rows], actions))
+            # Positions that were there keep their numbers, as `distinct` goes by first occurrence.
             before = len(following)
             following, numbers = PositionBatch.joined([following, block.where(rows).play(actions)]).distinct()
-            which = np.concatenate([which, numbers[before:]])
+            child_numbers = np.concatenate([child_numbers, numbers[before:]])
             if begin + len(following) > limit:
                 name = game_name(game) or repr(game)
                 raise TooManyPositions(f"{name} has more than {limit:,} positions, too many to tabulate")
         child = np.full((len(level), game.num_actions), -1, np.int32)
-        child[tuple(np.concatenate(both) for both in zip(*moves, strict=True))] = begin + which
+        child[tuple(np.concatenate(both) for both in zip(*moves, strict=True))] = begin + child_numbers
         children.append(child)
         level = following
     positions = PositionBatch.joined(batches)
@@ -150,6 +155,7 @@ def tabulate(game: Game, limit: int = MAX_POSITIONS) -> GameTable:
         tuple(levels),
         index,
     )
+    # Retrograde analysis, from the last ply to the first: all children have their scores when a position needs them.
     for ply, rows in reversed(list(enumerate(levels))):
         over = table.result[rows] * -loss_score(game, ply)
         best = table.action_scores(rows).max(axis=1)

@@ -40,6 +40,9 @@ def rank_of(game: KInARow, own: int, opp: int, ply: int, before: Ints, choose: I
     among combinations ("combinatorial number system", Knuth, The Art of Computer Programming 4A, 7.2.1.3). Of a
     position and its mirror image, the lower rank is taken.
     """
+    # `filled` counts the stones so far, `minors` those of the side to move; `below` are the stones of the columns
+    # before. choose[n, k] is the number of ways to choose k of n; before[ply, column, stones before, height] the number
+    # of ranks with a lower height in this column.
     best = -1
     for mirrored in range(2):
         rank = 0
@@ -50,6 +53,7 @@ def rank_of(game: KInARow, own: int, opp: int, ply: int, before: Ints, choose: I
             stones = (own | opp) >> col * game.stride & game.column
             mine = own >> col * game.stride & game.column
             below = filled
+            # Upwards through the column: each own stone adds its term to the rank of the combination.
             while stones:
                 if mine & 1:
                     minors += 1
@@ -77,6 +81,7 @@ def outcome_of(
     """The outcome of a position of `ply`, `UNKNOWN` if it is not in the table."""
     if ply < 0 or ply >= len(places) or places[ply] == NOT_THERE:
         return UNKNOWN
+    # Four outcomes a byte, two bits each, the first one lowest; stored as 0 to 3.
     rank = rank_of(game, own, opp, ply, before, choose)
     return (int(packed[places[ply] + rank // PER_BYTE]) >> rank % PER_BYTE * 2 & 3) + UNKNOWN
 
@@ -96,6 +101,8 @@ def write_bounds(
             if outcome != UNKNOWN:
                 low = outcome
                 high = outcome
+            # One ply beyond the table: undo each last stone of the other side. It could have moved here, so its outcome
+            # there is at least the negation of ours: a loss there is a win here.
             elif places[ply - 1] != NOT_THERE:
                 for action in range(game.num_actions):
                     earlier = game.undo(own[i], opp[i], action)
@@ -192,7 +199,7 @@ class OutcomeTable:
 
 
 def pack(outcomes: npt.NDArray[np.int8]) -> Bytes:
-    """Packs the outcome of each rank, int8 (N,), `UNKNOWN` if it is not known, into a layer of a table."""
+    """Packs the outcome of each rank, int8 (N,) with `UNKNOWN` for those that are missing, into a layer of a table."""
     codes = np.zeros(-(-len(outcomes) // PER_BYTE) * PER_BYTE, np.uint8)
     codes[: len(outcomes)] = outcomes - UNKNOWN
     packed: Bytes = np.bitwise_or.reduce(codes.reshape(-1, PER_BYTE) << np.arange(0, 8, 2, dtype=np.uint8), axis=1)

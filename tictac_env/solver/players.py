@@ -112,6 +112,7 @@ class Minimax(Policy):
             return super().probabilities_many(batch)
         from tictac_env.solver.alpha_beta import scores_many  # loads Numba, as above
 
+        # An illegal action has a score below all others, so the best ones are legal.
         scores = scores_many(batch.game, batch.own, batch.opp, self.depth)
         best = scores == scores.max(axis=1, keepdims=True)
         chances: Floats = best / best.sum(axis=1, keepdims=True)
@@ -186,6 +187,7 @@ class Perfect(Policy):
         """The actions of the best score, or of the best score proven within the time limit; in ascending order."""
         from tictac_env.solver.exact import NotProven
 
+        # Half of the time for a proof; the other half for bounds of every action, if there is none.
         solver = self._solver(position.game)
         if self.time_limit is None:
             return solver.best_actions(position)
@@ -204,6 +206,8 @@ class Perfect(Policy):
         return tuple(action for action in position.legal_actions if safe & game.choice(action))
 
     def act(self, position: Position, seed: int) -> int:
+        # Two draws from one seed: the first decides if the move is an error, the second chooses the move. 53 bits, as
+        # many as a float has, so that the comparison with the error rate is exact.
         if self.error:
             draw = mix(seed)
             seed = mix(draw)

@@ -250,6 +250,7 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
             IllegalMove: an opponent's first move is illegal.
             gymnasium.error.ResetNeeded: only some boards are to be reset, and there has been no reset.
         """
+        # Everything is read and checked before a board changes.
         seeds = read_seeds(seed, self.num_envs)
         options = check_options(options, ("position", "play_as", "reset_mask"))
         chosen = read_mask(options.get("reset_mask"), self.num_envs)
@@ -257,6 +258,7 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
         starts = ResetOptions(own, opp, read_play_as(options.get("play_as"), self.arguments, chosen))
         if not chosen.all():
             self._check_reset()
+        # The first reset compiles the kernels of steps too, so that no step of a training does; one line announces all.
         output = self._output or self._new_output()
         with in_one_line():
             is_first = not self._batch.were_reset
@@ -360,6 +362,7 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
         self._display.close()
 
     def _returned(self, output: StepBuffers, num_illegal: int, num_ended: int) -> Step:
+        # How games ended stands in `final_info` if the next ones have begun in the same step, otherwise in the infos.
         final = output.finals.size > 0
         ending: Infos = {}
         if final and num_ended:
