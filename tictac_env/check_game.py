@@ -24,7 +24,7 @@ COLUMNS = 14
 
 
 class Int63(int):
-    """An int that refuses to leave [0, 2**63), whatever is computed with it."""
+    """An int whose operations raise an error if the result leaves [0, 2**63)."""
 
     def __invert__(self) -> int:
         raise ValueError("~ leaves [0, 2**63): write x ^ full")

@@ -314,7 +314,7 @@ def load_arrays(
 
 @contextmanager
 def _readable_as(path: str | os.PathLike[str], kind: str) -> Iterator[None]:
-    """Names the file in a ValueError in place of whatever a damaged one provokes in zlib, zipfile, json or numpy."""
+    """Turns any error that a damaged file provokes in zlib, zipfile, json or NumPy into a ValueError with its name."""
     try:
         yield
     except FileNotFoundError:

@@ -126,7 +126,7 @@ def check_rewards(rewards: Any) -> tuple[float, float, float, float]:
 
 
 def check_start(start: Any, game: Game) -> tuple[Position, ...] | None:
-    """The starting positions, from their name or as given; None for the empty board.
+    """The starting positions, from their name or from the positions themselves; None for the empty board.
 
     Raises:
         ValueError: `start` is not a name of starting positions, nor a sequence of unfinished positions of `game`.

@@ -145,7 +145,7 @@ class Game(ABC):
     def row_bytes(self) -> int:
         """The bits 8 * col for every column, if the bit of each cell is 8 * col + rows - 1 - row; otherwise 0.
 
-        The cells of a row are then a byte apart and can be written at once.
+        Neighbours in a row are then one byte from each other, so a row can be written at once.
         """
         cells = [(row, col) for row in range(self.rows) for col in range(self.cols)]
         if self.rows > 7 or any(self.cell(row, col) != 1 << 8 * col + self.rows - 1 - row for row, col in cells):

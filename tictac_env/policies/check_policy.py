@@ -102,10 +102,10 @@ def advice_on_drawing(policy: Policy) -> str:
 
 
 def draws_its_moves(policy: Policy, start: Position) -> bool:
-    """True if a policy answers differently when it is asked again: it draws without the seed, or remembers.
+    """True if a policy answers differently the second time: it draws without the seed, or remembers.
 
-    It is asked in the first positions from `start`, at most 16, in fewer if it is slow, and again in reverse order.
-    People and policies that are not `asked_twice` are not asked. An error is left to who asks for its moves.
+    It plays in the first positions from `start`, at most 16, fewer if it is slow, and again in reverse order. People
+    and policies that are not `asked_twice` are left out, and errors are left to the caller that plays with the policy.
     """
     if policy.one_game_at_a_time or not policy.asked_twice:
         return False

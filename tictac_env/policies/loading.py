@@ -38,7 +38,7 @@ _ENTRIES = entry_points()  # all at once: each call reads the metadata of every 
 
 
 def _added(kind: str) -> dict[str, str]:
-    """What installed packages add to a table: "module:name" or a module, by its name there."""
+    """The rows that installed packages add to a table: "module:name" or a module, by its name there."""
     return {entry.name: entry.value for entry in _ENTRIES.select(group=f"tictac_env.{kind}")}
 
 

@@ -151,9 +151,9 @@ class Policy(ABC):
         return np.array(rows, np.float64)
 
     def sure_wins(self, batch: PositionBatch) -> npt.NDArray[np.bool_]:
-        """True for unfinished positions in which the policy, to move, surely wins, whatever the other side plays.
+        """True for unfinished positions in which the policy, to move, wins against any replies: bool (B,).
 
-        bool (B,); False also if unknown. Exact measures follow a game no further than a sure win.
+        False also if that is unknown. Exact measures follow a game no further than a sure win.
         """
         return np.zeros(len(batch), np.bool_)
 

@@ -24,8 +24,8 @@ WAITING_FPS = 30
 class WindowClosed(KeyboardInterrupt):
     """The person closed the window.
 
-    A `KeyboardInterrupt`, since it means what Ctrl-C means: whatever handles that (a training run that keeps
-    what it has learned, say) handles this, and `except Exception` does not swallow it.
+    A `KeyboardInterrupt`, since it means what Ctrl-C means: code that handles that (such as a training run, which
+    keeps what it has learned) handles this, and `except Exception` does not swallow it.
 
     Example:
         >>> from tictac_env.render import WindowClosed

@@ -64,7 +64,7 @@ class _Seeing:
     env: Any
 
     def seen(self, observation: Any, info: Infos) -> tuple[Any, Infos]:
-        """What `reset` and `step` return of these."""
+        """The observation and the info that `reset` and `step` return for those of the wrapped environment."""
         raise NotImplementedError
 
     def reset(self, *, seed: Any = None, options: Any = None) -> tuple[Any, Infos]:

@@ -96,7 +96,7 @@ class SB3VecEnv(VecEnv):
         self._returns, self._lengths = np.zeros(self.num_envs), np.zeros(self.num_envs, np.int64)
 
     def reset(self) -> npt.NDArray[Any]:
-        """Begins a game on every board, with the seeds and options given before, which are then used up.
+        """Begins a game on every board, with the seeds and options set before, which hold for this reset only.
 
         Returns:
             The observations, of the space `observation_space`, one for each board.

@@ -67,7 +67,7 @@ def step_infos(
 
 
 def illegal_infos(actions: Ints) -> Infos:
-    """The infos for int64 (N,) illegal actions that have ended games, -1 where there is none."""
+    """The infos for int64 (N,) illegal actions that have ended games, -1 for the other boards."""
     illegal = actions >= 0
     return {"illegal_action": np.where(illegal, actions, 0), "_illegal_action": illegal}
 

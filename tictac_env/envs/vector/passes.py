@@ -89,8 +89,8 @@ def first_invalid(game: Game, owns: Ints, opps: Ints, phases: Ints, actions: Int
 def move(game: Game, rows: Ints, actions: Ints, self_play: bool, deals: bool, begin: int, end: int) -> int:
     """Plays the learner's actions. Returns the number of illegal actions; an illegal action loses the game.
 
-    If a game was over, a new one is due; it begins here if nothing has to be drawn and there is no opponent that may
-    begin. Repeats by hand what `protocol.step` does first: with a call of it LLVM makes no vector instructions.
+    If a game was over, a new one is due. It begins here if it needs no draws and no opponent may begin. Repeats by hand
+    what `protocol.step` does first: with a call of it LLVM makes no vector instructions.
 
     Args:
         game: the rules.
@@ -395,8 +395,9 @@ def write_observations(
 def _put(game: Game, stones: int, cells: Bytes, at: int, rows: int, limit: int) -> None:
     """Writes the `rows` upper rows of a set of cells to `cells` from `at` on: 1 for a cell in the set, 0 otherwise.
 
-    If its cells are a byte apart, a row is one store of eight bytes. The bytes after the row are then zero until the
-    next row is written; only next to `limit`, where another board begins, a row is stored with its exact size.
+    If the cells of a row are one byte from the next, a row is one store of eight bytes. The bytes after the row are
+    then zero until the next row is written; only next to `limit`, where another board begins, a row is stored with its
+    exact size.
     """
     # Two rows of 3 columns, cells a byte apart (row_bytes). Stores of 8 bytes overlap, and the next row's store writes
     # over what the one before has left behind it:

@@ -63,9 +63,9 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
 
     ## Information
     Gymnasium's vector infos: `action_mask` int8 (num_envs, num_actions), `seat`, `opponent_action`, `outcome` and
-    `illegal_action` int64 (num_envs,), each with a `_key` bool (num_envs,), True where it is given. `outcome` is there
-    only if a game has ended, `illegal_action` only if an illegal action ended one. In the mode SAME_STEP, `final_obs`
-    (an object array) and `final_info` are those of the games that have ended.
+    `illegal_action` int64 (num_envs,), each with a `_key` bool (num_envs,), True if the board has one. `outcome` is
+    there only if a game has ended, `illegal_action` only if an illegal action ended one. In the mode SAME_STEP,
+    `final_obs` (an object array) and `final_info` are those of the games that have ended.
 
     ## Arguments
     ```python
@@ -517,7 +517,7 @@ def read_play_as(seats: Any, arguments: Arguments, chosen: Bools) -> Ints:
 
 
 def _each(name: str, option: Any, single: tuple[type, ...], num_envs: int) -> Any:
-    """The value of an option for each board: of a `single` type it is that of all."""
+    """The value of an option for each board; a value of a type in `single` is that of all boards."""
     if isinstance(option, single):
         return [option] * num_envs
     if not isinstance(option, (Sequence, PositionBatch, np.ndarray)) or len(option) != num_envs:
