@@ -51,7 +51,7 @@ def _typeof_rules(rules: _Rules, context: object) -> _RulesType:
 
 
 @unbox(_RulesType)  # type: ignore[untyped-decorator]
-def _unbox_rules(rules_type: Any, rules: _Rules, context: Any) -> Any:
+def _unbox_rules(rules_type: object, rules: _Rules, context: Any) -> object:
     return NativeValue(context.context.get_dummy_value())
 
 

@@ -20,7 +20,7 @@ import os
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from typing import Any
+from typing import Any, TypeAlias
 
 import numba
 from numba import types
@@ -36,6 +36,8 @@ from numba.core.typing.templates import AttributeTemplate, infer_getattr, infer_
 from numba.extending import lower_getattr_generic, models, register_model
 
 from tictac_env.storage import locked
+
+AnyFunction: TypeAlias = Callable[..., Any]
 
 # Hook 1: options of `njit` that Numba does not document.
 # Replaces: nothing; the options are left out.
@@ -123,7 +125,7 @@ register_model(_CalleeType)(models.OpaqueModel)
 
 
 @functools.cache
-def callee(function: Callable[..., Any], **options: Any) -> Any:
+def callee(function: AnyFunction, **options: object) -> Any:
     """The type of a plain function that compiled code calls, compiled with these options."""
     dispatcher = numba.njit(**options)(function)
     _CALLEES.append(dispatcher)
@@ -134,7 +136,7 @@ _CALLEES: list[Any] = []
 """Keeps the dispatchers alive: Numba has only weak references."""
 
 
-def call_compiled(function: Callable[..., Any]) -> None:
+def call_compiled(function: AnyFunction) -> None:
     """Lets compiled code call a plain function."""
     infer_global(function, callee(function, **CALLED))
 
@@ -247,16 +249,16 @@ def keep_code(dispatcher: Any, reach: Callable[[Any], str]) -> None:
 # Replaces: a call of the compiled function, which looks at the type of each argument.
 # Saves: 7 us a call. A step of a vector environment of two boards takes 10.5 us, otherwise 18.
 # Broken: `overloads[signature]` raises KeyError, or the result has no `entry_point`.
-def entry_point(function: Any, signature: tuple[Any, ...]) -> Callable[..., Any]:
+def entry_point(function: Any, signature: tuple[object, ...]) -> AnyFunction:
     """The machine code of a kernel for one signature, as a function that does not check its arguments' types."""
     if numba.config.DISABLE_JIT:
         return function  # type: ignore[no-any-return]
     function.compile(signature)
-    code: Callable[..., Any] = function.overloads[signature].entry_point
+    code: AnyFunction = function.overloads[signature].entry_point
     return code
 
 
-def load_kept(function: Any, signature: tuple[Any, ...]) -> bool:
+def load_kept(function: Any, signature: tuple[object, ...]) -> bool:
     """Loads the machine code of a kernel for one signature, unless it is loaded; False if it is not in the cache."""
     if numba.config.DISABLE_JIT or signature in function.overloads:
         return True
@@ -271,11 +273,11 @@ def load_kept(function: Any, signature: tuple[Any, ...]) -> bool:
 
 
 def give_method(
-    type_class: type[Any],
+    type_class: type,
     name: str,
-    method: Callable[..., Any],
-    method_of: Callable[[Any], Callable[..., Any] | None] | None = None,
-    **options: Any,
+    method: AnyFunction,
+    method_of: Callable[[Any], AnyFunction | None] | None = None,
+    **options: object,
 ) -> None:
     """Lets compiled code call a method on values of a class of Numba types.
 
@@ -309,7 +311,7 @@ def give_method(
 class _Kernel(CPUDispatcher):  # type: ignore[misc]
     """A compiled function that is inlined into the kernels that call it; Python calls its own machine code."""
 
-    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+    def __init__(self, function: AnyFunction, options: dict[str, Any]) -> None:
         super().__init__(function, targetoptions=options | {"nopython": True, "no_cfunc_wrapper": True})
         self._as_callee = numba.njit(**options, **_CALLED)(function)
 
@@ -318,12 +320,12 @@ class _Kernel(CPUDispatcher):  # type: ignore[misc]
         return _CalleeType(self._as_callee)
 
 
-def new_kernel(function: Callable[..., Any], options: dict[str, Any]) -> Any:
+def new_kernel(function: AnyFunction, options: dict[str, Any]) -> Any:
     """Compiles a function that both Python and kernels call."""
     return _Kernel(function, options)
 
 
-def give_constants(type_class: type[Any], names: Collection[str], value_of: Callable[[Any, str], Any]) -> None:
+def give_constants(type_class: type, names: Collection[str], value_of: Callable[[Any, str], Any]) -> None:
     """Lets compiled code read `value_of(type, name)` as a constant attribute, for each name in `names`."""
 
     # Hook 8: one template for all constants of a class of games.
@@ -350,7 +352,7 @@ def give_constants(type_class: type[Any], names: Collection[str], value_of: Call
 class _Listener(event.Listener):  # type: ignore[misc]  # Numba has no types
     """Reports compilations that are not a part of another one."""
 
-    def __init__(self, begin: Callable[[Callable[..., Any], Sequence[Any]], Callable[[], None] | None]) -> None:
+    def __init__(self, begin: Callable[[AnyFunction, Sequence[object]], Callable[[], None] | None]) -> None:
         self.begin = begin
         self.depth = 0  # of nested compilations; Numba compiles in one thread at a time
         self.end: Callable[[], None] | None = None
@@ -367,7 +369,7 @@ class _Listener(event.Listener):  # type: ignore[misc]  # Numba has no types
 
 
 def watch_compiling(
-    begin: Callable[[Callable[..., Any], Sequence[Any]], Callable[[], None] | None],
+    begin: Callable[[AnyFunction, Sequence[object]], Callable[[], None] | None],
 ) -> Callable[[], None]:
     """Calls `begin` with each function that is about to be compiled, and the types of its arguments.
 

@@ -9,44 +9,46 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeAlias
 
 import numba
 from numba.extending import overload, overload_attribute, overload_method
 
-INLINED: dict[str, Any] = {}
-UNCOUNTED: dict[str, Any] = {}
+AnyFunction: TypeAlias = Callable[..., Any]
+
+INLINED: dict[str, bool] = {}
+UNCOUNTED: dict[str, bool] = {}
 CALLED: dict[str, Any] = {"error_model": "numpy"}
 UNKEPT: list[OSError] = []
 
 
-def call_compiled(function: Callable[..., Any]) -> None:
+def call_compiled(function: AnyFunction) -> None:
     """Lets compiled code call a plain function."""
     overload(function, strict=False, jit_options=CALLED)(lambda *arguments, **options: function)
 
 
 def give_method(
-    type_class: type[Any],
+    type_class: type,
     name: str,
-    method: Callable[..., Any],
-    method_of: Callable[[Any], Callable[..., Any] | None] | None = None,
-    **options: Any,
+    method: AnyFunction,
+    method_of: Callable[[Any], AnyFunction | None] | None = None,
+    **options: object,
 ) -> None:
     """Lets compiled code call a method on values of a class of Numba types."""
 
     @functools.wraps(method)  # Numba reads the parameters of a method there
-    def choose_method(owner: Any, *arguments: Any, **named: Any) -> Callable[..., Any] | None:
+    def choose_method(owner: object, *arguments: object, **named: object) -> AnyFunction | None:
         return method if method_of is None else method_of(owner)
 
     overload_method(type_class, name, strict=False, jit_options=options)(choose_method)
 
 
-def give_constants(type_class: type[Any], names: Collection[str], value_of: Callable[[Any, str], Any]) -> None:
+def give_constants(type_class: type, names: Collection[str], value_of: Callable[[Any, str], Any]) -> None:
     """Lets compiled code read `value_of(type, name)` as a constant attribute, for each name in `names`."""
 
     def give_constant(name: str) -> None:
         @overload_attribute(type_class, name, strict=False)  # type: ignore[untyped-decorator]  # Numba has no types
-        def constant_of(owner: Any) -> Callable[[Any], Any]:
+        def constant_of(owner: object) -> AnyFunction:
             value = value_of(owner, name)  # a variable of an enclosing function is a constant for Numba
             return lambda owner: value
 
@@ -54,7 +56,7 @@ def give_constants(type_class: type[Any], names: Collection[str], value_of: Call
         give_constant(name)
 
 
-def new_kernel(function: Callable[..., Any], options: dict[str, Any]) -> Any:
+def new_kernel(function: AnyFunction, options: dict[str, Any]) -> Any:
     """Compiles a function that both Python and kernels call."""
     return numba.njit(**options)(function)
 
@@ -65,22 +67,22 @@ def cache_in(folder: str) -> Iterator[None]:
     yield
 
 
-def keep_code(dispatcher: Any, reach: Callable[[Any], str]) -> None:
+def keep_code(dispatcher: object, reach: Callable[[Any], str]) -> None:
     """Does nothing: machine code is not kept."""
 
 
-def entry_point(function: Any, signature: tuple[Any, ...]) -> Callable[..., Any]:
+def entry_point(function: Any, signature: tuple[object, ...]) -> AnyFunction:
     """The function itself, which checks the types of its arguments at each call."""
     return function  # type: ignore[no-any-return]
 
 
-def load_kept(function: Any, signature: tuple[Any, ...]) -> bool:
+def load_kept(function: Any, signature: tuple[object, ...]) -> bool:
     """True if this process has compiled the kernel for this signature."""
     return numba.config.DISABLE_JIT or signature in function.signatures
 
 
 def watch_compiling(
-    begin: Callable[[Callable[..., Any], Sequence[Any]], Callable[[], None] | None],
+    begin: Callable[[AnyFunction, Sequence[object]], Callable[[], None] | None],
 ) -> Callable[[], None]:
     """Does nothing: `begin` is never called."""
     return lambda: None
