@@ -15,8 +15,6 @@ from hypothesis import strategies as st
 from naive import NaiveBoard
 
 from tictac_agents import QLearning
-from tictac_apps.web.limits import ServerLimits
-from tictac_apps.web.opponents import NamedOpponents
 from tictac_env.arena import (
     audit,
     exact_results,
@@ -28,7 +26,7 @@ from tictac_env.arena import (
     verdict,
 )
 from tictac_env.envs.vector.vector_env import read_actions
-from tictac_env.games import GAMES, Game, KInARow, get_game
+from tictac_env.games import GAMES, Game, KInARow
 from tictac_env.policies import (
     POLICIES,
     FunctionPolicy,
@@ -263,5 +261,3 @@ def test_minimax_without_a_depth_says_if_it_is_not_exhaustive(name: str, game: s
     named, exhaustive = make_policy(name, game), game == TTT
     assert str(named) == (name if exhaustive else f"{name}:4")
     assert named.budget == ("the whole game, tabulated" if exhaustive else "4 plies")
-    offered = [one["name"] for one in NamedOpponents(ServerLimits()).menu(get_game(game))["opponents"]]
-    assert str(named) in offered and (name in offered) == exhaustive
