@@ -212,9 +212,14 @@ def games_of(preset: str | None, compiled: bool = False) -> Run:
     games_at_once = 20_000 if compiled else 200
     of_s0 = getattr(tictac_agents, "S0ValueTD", None) or tictac_agents.ValueTD  # in folders where S0 had no class
     learner = of_s0.preset(preset or "S0", seed=0)  # kept between runs: a run of S0's is half a million games long
-    learner.block = games_at_once // 2  # else a short run would see one seat only
     learner.compiled = compiled
-    learner.verdict_every = 0  # learning alone, without the preset's exact verdicts
+    # A block of the preset is longer than a short run, which would see one seat only; and learning is timed alone,
+    # without the preset's exact verdicts.
+    changes = {"block": games_at_once // 2, "verdict_every": 0}
+    if hasattr(learner, "settings"):
+        learner.settings = learner.settings.changed(**changes)
+    else:  # in folders where these were attributes
+        vars(learner).update(changes)
     draw = random.Random(0).random
 
     def run(seconds: float) -> tuple[int, float]:
