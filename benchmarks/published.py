@@ -270,8 +270,8 @@ def run_tree(game: str, games: int, seed: int) -> Run:
 def seat_figures(seat: str, found: SeatVerdict) -> Run:
     return {
         f"{seat}: v random": tuple(found.against_random),
-        f"{seat}: v minimax": tuple(found.against_best),
-        f"{seat}: v minimax-first": tuple(found.against_first_best),
+        f"{seat}: v minimax": tuple(found.against_perfect),
+        f"{seat}: v minimax-first": tuple(found.against_minimax_first),
         f"{seat}: plies to win": round(found.plies_to_win, 3),
         f"{seat}: beaten by": found.losing_line or "",
     }

@@ -335,7 +335,7 @@ def tournament() -> Table:
         table = {"player": f"`{name}`"} | dict.fromkeys(README_COLUMNS, "")
         if one := small.get(name):
             cells = [truth_text(one, seat) for seat in ("first", "second")]
-            cells.append(shares_text(one["verdict"]["as second"]["v random"]))
+            cells.append(shares_text(one["verdict"]["as_second"]["against_random"]))
             table |= zip(README_COLUMNS[:3], cells, strict=True)
         if one := large.get(name):
             cells = [in_percent(measured(one, "mistakes")), truth_text(one, "first")]
@@ -352,7 +352,7 @@ def verdicts() -> Table:
         row = {"player": f"`{name}`", "exploitability": f"{agent['verdict']['exploitability']:.4f}"}
         for seat in ("first", "second"):
             row[f"as {seat}"] = truth_text(agent, seat)
-            row[f"v random as {seat}, W/D/L"] = shares_text(agent["verdict"][f"as {seat}"]["v random"], 2)
+            row[f"v random as {seat}, W/D/L"] = shares_text(agent["verdict"][f"as_{seat}"]["against_random"], 2)
         rows.append(row)
     return rows
 

@@ -123,7 +123,7 @@ class Judge:
         return Judgement(
             truth,
             against_random=(first.against_random, second.against_random),
-            against_perfect=(first.against_best, second.against_best),
+            against_perfect=(first.against_perfect, second.against_perfect),
             exact=True,
         )
 

@@ -75,7 +75,7 @@ class Clock:
 
     def judge(self, learner: Any, game: Any, seed: int) -> Any:
         self.now += 100
-        first, second = (SimpleNamespace(against_random=RANDOM[i], against_best=BEST[i]) for i in (0, 1))
+        first, second = (SimpleNamespace(against_random=RANDOM[i], against_perfect=BEST[i]) for i in (0, 1))
         unbeatable = next(self.unbeatable)
         return SimpleNamespace(exploitability=0.375, unbeatable=unbeatable, as_first=first, as_second=second)
 

@@ -164,7 +164,7 @@ def test_a_public_function_or_class_has_a_name_of_its_own() -> None:
 
 def test_the_test_sees_imports() -> None:
     """Should the reader of imports go blind, the tests above would pass for nothing."""
-    assert ("tictac_env.arena.proof", False) in imports("tictac_env.arena.auditing")
+    assert ("tictac_env.arena.proof", False) in imports("tictac_env.arena.lost_games")
     assert ("tictac_env.games", True) in imports("tictac_env.position") and len(MODULES) > 30
 
 

@@ -2,11 +2,13 @@
 
 from typing import TYPE_CHECKING
 
-from tictac_env.arena.auditing import Audit, Measure, audit
+from tictac_env.arena.audit_record import Audit
+from tictac_env.arena.auditing import audit
 from tictac_env.arena.game_record import Entrant, Fixture, GameRecord, all_openings, sampled_openings
 from tictac_env.arena.outcomes import WinDrawLoss
 from tictac_env.arena.rating import Estimate, PlayerRating, Ratings, ratings
-from tictac_env.arena.results import OpponentResult, SeatResult, exact_results
+from tictac_env.arena.records import AuditSuite, AuditVerdict, Measure, SearchedSeat, SeatResult, SeatVerdict
+from tictac_env.arena.results import OpponentResult, exact_results
 from tictac_env.arena.store import ResultStore
 from tictac_env.arena.suites import (
     Accuracy,
@@ -20,7 +22,7 @@ from tictac_env.arena.suites import (
     suite,
 )
 from tictac_env.arena.tournament import MatchResult, Tournament, play_match, round_robin
-from tictac_env.arena.verdicts import Exploitability, SeatVerdict, Verdict, exploitability, verdict
+from tictac_env.arena.verdicts import Exploitability, Verdict, exploitability, verdict
 from tictac_env.lazy import lazily
 
 if TYPE_CHECKING:
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
 __all__ = [
     "Accuracy",
     "Audit",
+    "AuditSuite",
+    "AuditVerdict",
     "Comparison",
     "Entrant",
     "Estimate",
@@ -46,6 +50,7 @@ __all__ = [
     "Ratings",
     "ResultStore",
     "ScoredPosition",
+    "SearchedSeat",
     "SeatResult",
     "SeatVerdict",
     "Suite",

@@ -313,12 +313,11 @@ def ask_first_moves(sides: Mapping[Entrant, Policy], position: Position, time_li
 
 def entrant_of(player: Player, name: str = "") -> Entrant:
     """A player as records name it: `name`, or its own name, with its settings and its checkpoint's hash."""
-    known = player.identity
-    kept = {key: known[key] for key in ("kind", "source", "agent", "settings", "budget") if key in known}
+    settings = {key: getattr(player, key) for key in ("kind", "source", "agent", "settings", "budget")}
     checkpoint = player.checkpoint_sha256 or content_hash(player.policy)
     if checkpoint:
-        del kept["source"]  # the same player wherever its file or code is: the hash tells
-    return Entrant(name or player.name, json.dumps(kept, sort_keys=True), checkpoint)
+        del settings["source"]  # the same player wherever its file or code is: the hash tells
+    return Entrant(name or player.name, json.dumps(settings, sort_keys=True), checkpoint)
 
 
 def content_hash(policy: Any) -> str:

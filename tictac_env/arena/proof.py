@@ -38,7 +38,7 @@ from tictac_env.arena.reply_layers import (
 from tictac_env.checks import SEATS, Ints, flag, one_of, positive, whole
 from tictac_env.games import DRAWN, LOST, Game, describe_game, game_name, game_of
 from tictac_env.jobs import Workers, joined, map_jobs
-from tictac_env.policies import Policy, as_policy, game_for, load_player
+from tictac_env.policies import PlayerIdentity, Policy, as_policy, game_for, load_player
 from tictac_env.policies.check_policy import DRAWS, advice_on_drawing, draws_its_moves
 from tictac_env.policies.policy import actions_of, illegal_choice
 from tictac_env.position import Position
@@ -82,7 +82,7 @@ class Asker:
     """
 
     player: Any
-    identity: dict[str, Any]
+    identity: PlayerIdentity
     game: Game
     seed: int
     policy: Policy | None = None
@@ -152,7 +152,7 @@ class Proof:
     """The certificate: what every reply to a player has shown.
 
     Attributes:
-        player: its identity (`Player.identity`).
+        player: its identity (`Player.identity`), as JSON has it.
         game: the game, as `describe_game` gives it.
         cell_bits: for each row from the top and column from the left the number of the cell's bit, so that others can
             read the positions.
@@ -280,7 +280,7 @@ def prove(
 
     cell_bits = [[rules.cell(row, col).bit_length() - 1 for col in range(rules.cols)] for row in range(rules.rows)]
     begun = Proof(
-        json.loads(json.dumps(who.identity)), describe_game(rules), cell_bits, whole("seat", seat, 1),
+        json.loads(json.dumps(asdict(who.identity))), describe_game(rules), cell_bits, whole("seat", seat, 1),
         whole("seed", seed, (1 << 63) - 1), claim, __version__,
     )  # fmt: skip
 

@@ -10,15 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from html import escape
 from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from tictac_env.arena.outcomes import WinDrawLoss, html_table, percentage, wilson
-from tictac_env.arena.verdicts import BASES, action_probabilities, basis_of, gives_probabilities
+from tictac_env.arena import report
+from tictac_env.arena.basis import Basis, action_probabilities, basis_of, gives_probabilities
+from tictac_env.arena.outcomes import WinDrawLoss, wilson
+from tictac_env.arena.records import SeatResult
 from tictac_env.checks import SEATS, Floats, number, positive, whole
 from tictac_env.games import DRAWN, LOST, UNFINISHED, WON, Game, game_name
 from tictac_env.observation import action_masks, legal_sets
@@ -38,49 +39,7 @@ PIECE = 1 << 22
 MANY = 1 << 16
 """The results of fewer positions take Python no longer than loading machine code does."""
 
-Interval = tuple[float, float]
 Update = Callable[[float, str], None]
-
-
-@dataclass(frozen=True)
-class SeatResult:
-    """Results of a policy's games against one opponent, from one seat.
-
-    Attributes:
-        shares: the shares of its games won, drawn and lost, which sum to 1.
-        intervals: the 95 % intervals of the three shares; if the result is exact, both ends are the share.
-        games: how many games were drawn; 0 if none had to be, and the result is exact.
-        followed: the chance that a game is one of those that were followed to their end, in [0, 1].
-        positions: how many different positions were followed, plus those of the sample, which may be some of the same;
-            those of different plies count as different.
-        plies: the mean ply at which a game is decided: over, or won for sure by a side that makes no errors.
-
-    Example:
-        >>> from tictac_env.arena import exact_results
-        >>> first = exact_results("random", "rule", "TicTacToe-v0").as_first
-        >>> first.exact, first.games
-        (True, 0)
-    """
-
-    shares: WinDrawLoss
-    intervals: tuple[Interval, Interval, Interval]
-    games: int
-    positions: int
-    plies: float
-    followed: float
-
-    @property
-    def exact(self) -> bool:
-        """True if all games were followed, rather than a sample."""
-        return self.games == 0
-
-    def __str__(self) -> str:
-        decided = f"decided after {self.plies:.1f} plies"
-        if self.exact:
-            return f"{self.shares.percentages} (W/D/L), exact; {decided}"
-        named = zip(("won", "drawn", "lost"), self.shares, self.intervals, strict=True)
-        shares = ", ".join(f"{name} {percentage(share, interval)}" for name, share, interval in named)
-        return f"{shares}, sampled ({self.games:,} games); {decided}"
 
 
 @dataclass(frozen=True)
@@ -100,16 +59,16 @@ class OpponentResult:
 
     Example:
         >>> from tictac_env.arena import exact_results
-        >>> found = exact_results("minimax", "rule", "TicTacToe-v0")
-        >>> found.opponent, found.as_first.shares.losses
+        >>> result = exact_results("minimax", "rule", "TicTacToe-v0")
+        >>> result.opponent, result.as_first.shares.losses
         ('rule', 0.0)
     """
 
     policy: str
     opponent: str
     game: str
-    basis: str
-    opponent_basis: str
+    basis: Basis
+    opponent_basis: Basis
     seed: int
     as_first: SeatResult
     as_second: SeatResult
@@ -119,30 +78,22 @@ class OpponentResult:
         """True if both results are exact, neither sampled."""
         return self.as_first.exact and self.as_second.exact
 
-    def _seats(self) -> tuple[tuple[str, SeatResult], ...]:
-        return tuple(zip(SEATS, (self.as_first, self.as_second), strict=True))
+    @property
+    def _title(self) -> str:
+        return f"{self.policy} ({self.basis}) on {self.game}"
+
+    @property
+    def _legend(self) -> list[str]:
+        draws = self.opponent_basis == "draws its moves"
+        return [report.legend(self.basis), *([report.legend(self.opponent_basis, self.opponent)] if draws else [])]
 
     def __str__(self) -> str:
-        rows = [f"  v {self.opponent} as {name}: {result}" for name, result in self._seats()]
-        legend = [f"  {line}" for line in self._legend()]
-        return "\n".join([f"{self.policy} ({self.basis}) on {self.game}:", *rows, *legend])
-
-    def _legend(self) -> list[str]:
-        drawing = self.opponent_basis == "draws its moves"
-        return [BASES[self.basis], *([f"{self.opponent} {BASES[self.opponent_basis]}"] if drawing else [])]
+        seats = zip(SEATS, (self.as_first, self.as_second), strict=True)
+        rows = [f"v {self.opponent} as {name}: {result}" for name, result in seats]
+        return "\n  ".join([f"{self._title}:", *rows, *self._legend])
 
     def _repr_html_(self) -> str:
-        heads = ("against", "plays", "won %", "drawn %", "lost %", "", "decided after")
-        rows = []
-        for name, seat in self._seats():
-            shares = [
-                f"{100 * share:.3f}" if seat.exact else percentage(share, interval).replace(" %", "")
-                for share, interval in zip(seat.shares, seat.intervals, strict=True)
-            ]
-            known = "exact" if seat.exact else f"sampled, {seat.games:,} games"
-            rows.append([self.opponent, name, *shares, known, f"{seat.plies:.1f} plies"])
-        below = [f"<p>{escape(line)}</p>" for line in self._legend()]
-        return html_table(f"{self.policy} ({self.basis}) on {self.game}", heads, rows, below)
+        return report.result_html(self._title, self.opponent, (self.as_first, self.as_second), self._legend)
 
 
 def exact_results(
@@ -158,7 +109,7 @@ def exact_results(
     """The results of a policy's games against an opponent, from both seats.
 
     All games that the two can play are followed together, so the results are exact. If there are too many positions,
-    the rest is sampled, and the result says so.
+    the remaining games are sampled, and the result says so.
 
     Args:
         policy: whatever `as_policy` accepts. If it has `probabilities`, they are used; otherwise each position's seed
@@ -182,8 +133,8 @@ def exact_results(
         >>> from tictac_env.arena import exact_results
         >>> [round(share, 3) for share in exact_results("random", "random", "TicTacToe-v0").as_first.shares]
         [0.585, 0.127, 0.288]
-        >>> found = exact_results("rule").as_first  # against perfect play of Connect Four
-        >>> round(found.shares.losses, 9), found.exact
+        >>> first = exact_results("rule").as_first  # against perfect play of Connect Four
+        >>> round(first.shares.losses, 9), first.exact
         (1.0, True)
     """
     rules = game_for(game, policy, opponent, default="ConnectFour-v0")
@@ -193,13 +144,13 @@ def exact_results(
     positive("games", games)
     number("min_chance", min_chance, 0, 1)
     bases = basis_of(sides[0], rules), basis_of(sides[1], rules)
-    found = []
+    results = []
     for seat in (0, 1):
         title = " v ".join(map(str, sides if seat == 0 else sides[::-1]))
         with progress_bar(rules.cells, title, progress) as update:
-            found.append(seat_result(*sides, rules, seat, seed, max_positions, games, update, min_chance))
+            results.append(seat_result(*sides, rules, seat, seed, max_positions, games, update, min_chance))
     names = str(sides[0]), str(sides[1]), game_name(rules) or repr(rules)
-    return OpponentResult(*names, *bases, seed, *found)
+    return OpponentResult(*names, *bases, seed, *results)
 
 
 class Layer(NamedTuple):
@@ -245,14 +196,14 @@ def seat_result(
         likely &= walk.positions + np.count_nonzero(likely) <= max_positions
         left.append(layer.where(~likely))
         layer = walk.on(layer.where(likely), len(left) - 1, followed, drawn=False)
-    rest, sampled = float(sum(layer.weights.sum() for layer in left)), Ends(seat)
-    drawn = _drawn(left, games, walk.random) if rest else []
+    remaining, sampled = float(sum(layer.weights.sum() for layer in left)), Ends(seat)
+    drawn = _drawn(left, games, walk.random) if remaining else []
     for ply in count():
         layer = Layer.joined([layer, *drawn[ply : ply + 1]])
         if ply >= len(drawn) and not len(layer.weights):
             break
         layer = walk.on(layer, ply, sampled, drawn=True)
-    return _judged(followed, sampled, rest, walk.positions)
+    return _judged(followed, sampled, remaining, walk.positions)
 
 
 def _drawn(left: Sequence[Layer], games: int, random: np.random.Generator) -> list[Layer]:
@@ -343,18 +294,20 @@ class Ends:
         self.plies += ply * weight
 
 
-def _judged(followed: Ends, sampled: Ends, rest: float, positions: int) -> SeatResult:
-    """The result of the games that were followed to their end and of those drawn from the `rest`, a share of all."""
+def _judged(followed: Ends, sampled: Ends, remaining: float, positions: int) -> SeatResult:
+    """The result of the games that were followed to their end and of those drawn from the `remaining` share."""
     games = round(sampled.weights.sum())
-    each = rest / max(games, 1)
+    each = remaining / max(games, 1)
     shares, plies = followed.weights + each * sampled.weights, followed.plies + each * sampled.plies
     intervals = [(share, share) for share in shares.tolist()]
     if games:
         ends = zip(followed.weights.tolist(), sampled.weights.tolist(), strict=True)
         intervals = [
-            (known + rest * low, known + rest * high)
-            for known, count in ends
+            (share + remaining * low, share + remaining * high)
+            for share, count in ends
             for low, high in [wilson(count / games, games)]
         ]
     wins, draws, losses = intervals
-    return SeatResult(WinDrawLoss(*shares.tolist()), (wins, draws, losses), games, positions, float(plies), 1 - rest)
+    return SeatResult(
+        WinDrawLoss(*shares.tolist()), (wins, draws, losses), games, positions, float(plies), 1 - remaining
+    )

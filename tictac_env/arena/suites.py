@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tictac_env.arena.basis import action_probabilities, basis_of
 from tictac_env.arena.outcomes import mean_interval
 from tictac_env.arena.probability import sign_test
-from tictac_env.arena.verdicts import action_probabilities, basis_of
 from tictac_env.checks import Floats, parse_whole, positive, whole
 from tictac_env.games import LOST, UNFINISHED, Game, describe_game, did_you_mean, game_name, game_of, get_game, shown
 from tictac_env.policies import as_policy
@@ -622,15 +622,25 @@ def move_accuracy(
         regret = Loss(*(2 * value for value in halves))
         return Accuracy(int(among.sum()), rate(wrong, random_wrong), rate(right, random_right), regret)
 
+    judged_by: str = basis
     if not exact:
         many = "s" * (seeds > 1)
-        basis = f"{seeds} seed{many}" if basis == "fixed map" else f"{basis}: {seeds} answer{many} a position"
+        judged_by = f"{seeds} seed{many}" if basis == "fixed map" else f"{basis}: {seeds} answer{many} a position"
     overall = accuracy(np.ones(len(batch), np.bool_))
     by_phase = {
         name: accuracy(scored.phases == number) for number, name in enumerate(PHASES) if (scored.phases == number).any()
     }
-    known = scored.name, scored.sha256
-    return MoveAccuracy(str(player), basis, overall, accuracy(critical), by_phase, known, batch, shares[0], shares[2])
+    return MoveAccuracy(
+        policy=str(player),
+        basis=judged_by,
+        overall=overall,
+        critical=accuracy(critical),
+        by_phase=by_phase,
+        suite=(scored.name, scored.sha256),
+        batch=batch,
+        mistake_shares=shares[0],
+        perfect_shares=shares[2],
+    )
 
 
 def rate(shares: Floats, random: Floats) -> Rate:

@@ -6,103 +6,21 @@ import functools
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from html import escape
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from tictac_env.arena.outcomes import WinDrawLoss, html_game, html_table
-from tictac_env.checks import SEATS, Floats, Ints, whole
+from tictac_env.arena import report
+from tictac_env.arena.basis import Basis, action_probabilities, basis_of
+from tictac_env.arena.outcomes import WinDrawLoss
+from tictac_env.arena.records import SeatVerdict
+from tictac_env.checks import Floats, Ints, whole
 from tictac_env.games import UNFINISHED, Game
 from tictac_env.policies import Policy, as_policy, game_for
-from tictac_env.policies.check_policy import DRAWS, draws_its_moves
-from tictac_env.policies.policy import actions_of, illegal_choice, wrong_probabilities
 from tictac_env.position import Position, format_moves
 from tictac_env.position_batch import PositionBatch
-from tictac_env.rng import position_seed
 from tictac_env.solver.enumerate import GameTable, TooManyPositions, tabulate
-
-BASES = {
-    "probabilities": "probabilities: over all draws of the policy",
-    "fixed map": "fixed map: one move in each position, drawn by a seed that the position gives",
-    "draws its moves": f"{DRAWS}; judged by one answer in each position, so another run gives other figures",
-}
-"""The bases of judgement, as legends explain them."""
-V_BEST = "v best: against any move that keeps the game's value, drawn uniformly"
-
-
-def gives_probabilities(policy: Policy, game: Game) -> bool:
-    """True if a policy is judged by its `probabilities`, which it must give everywhere; else it is a fixed map."""
-    return policy.probabilities(Position.start(game)) is not None
-
-
-def basis_of(policy: Policy, game: Game) -> str:
-    """The key in `BASES` of what a policy is judged by."""
-    if gives_probabilities(policy, game):
-        return "probabilities"
-    return "draws its moves" if draws_its_moves(policy, Position.start(game)) else "fixed map"
-
-
-def action_probabilities(
-    policy: Policy, batch: PositionBatch, legal: npt.NDArray[np.bool_], seed: int, draws: bool
-) -> Floats:
-    """The chances of a policy's actions in B unfinished positions: float64 (B, num_actions).
-
-    A row is zero if the policy `forfeits` there.
-
-    Args:
-        policy: the policy.
-        batch: the positions.
-        legal: bool (B, num_actions), the legal actions.
-        seed: if the policy is judged as a fixed map, each position's seed is derived from it and the position.
-        draws: the answer of `gives_probabilities`.
-
-    Raises:
-        ValueError: `probabilities` or `act_many` do not keep their promises; the message names the policy.
-        IllegalMove: the policy's choice is illegal, or may be; the message names it and the position.
-    """
-    given = policy.probabilities_many(batch)
-    if given is None and draws:
-        raise wrong_probabilities(policy, batch[0], None)
-    if given is not None:
-        given = np.asarray(given, np.float64)
-        if given.shape != legal.shape:
-            raise ValueError(f"probabilities_many of {policy} gave {given.shape}, not {legal.shape}")
-        if not draws or np.min(given) < 0:
-            wrong = int(given.min(axis=1).argmin())
-            raise wrong_probabilities(policy, batch[wrong], given[wrong])
-    if given is None:
-        actions = fixed_actions(policy, batch, seed)
-        played = actions >= 0
-        chances = np.eye(legal.shape[1])[actions] * played[:, None]
-    else:
-        chances, played = given, np.ones(len(batch), np.bool_)
-    illegal = (chances > 0) & ~legal
-    if illegal.any():
-        row, action = np.argwhere(illegal)[0]
-        raise illegal_choice(policy, batch[int(row)], int(action))
-    if not np.allclose(chances.sum(axis=1), played):
-        wrong = int(np.flatnonzero(~np.isclose(chances.sum(axis=1), played))[0])
-        raise ValueError(f"the probabilities of {policy} sum to {chances[wrong].sum()}, not 1, in {batch[wrong]!r}")
-    return chances
-
-
-def fixed_actions(policy: Policy, batch: PositionBatch, seed: int) -> npt.NDArray[np.int64]:
-    """The actions of a policy as a fixed map in B positions: int64 (B,), in [0, num_actions), legal or not; -1 if the
-    policy `forfeits` there.
-
-    Raises:
-        ValueError: `act_many` does not answer as it must.
-        IllegalMove: an action is out of range.
-    """
-    seeds: Any = position_seed(batch.own, batch.opp, seed)  # type: ignore[arg-type]  # its arithmetic is that of arrays
-    actions = actions_of(policy, batch, seeds)
-    in_range = (actions >= (-1 if policy.forfeits else 0)) & (actions < batch.game.num_actions)
-    if not in_range.all():
-        wrong = int(np.flatnonzero(~in_range)[0])
-        raise illegal_choice(policy, batch[wrong], int(actions[wrong]))
-    return actions.astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,41 +45,6 @@ class Strategy:
 
 
 @dataclass(frozen=True)
-class SeatVerdict:
-    """The truth about a policy in one seat.
-
-    Attributes:
-        unbeatable: True if no replies make it lose: it cannot be beaten.
-        losing_line: the shortest game it loses, the first one in the order of the actions, as a move string; None if
-            it is unbeatable.
-        lines: how many complete games it can win, draw and lose, over all opponent replies.
-        against_random: the exact shares of its games won, drawn and lost against uniformly random play.
-        against_best: against uniform play over the moves that keep the game's value ("minimax").
-        against_first_best: against the lowest of these moves ("minimax-first").
-        plies_to_win: how many plies a game won against random play lasts on average; nan if none is won.
-        gain: what a perfectly chosen reply earns beyond the value of the game; 0 if there is nothing to exploit.
-        given_away: the move of the losing line that lost it, in words (see `given_away`); None if the seat is
-            unbeatable or was lost from the start.
-
-    Example:
-        >>> from tictac_env import verdict
-        >>> second = verdict("rule").as_second
-        >>> second.unbeatable, second.losing_line, second.given_away, second.gain
-        (False, '1564329', 'given away at ply 4: 4, better 2, 3, 8, 9', 1.0)
-    """
-
-    unbeatable: bool
-    losing_line: str | None
-    lines: WinDrawLoss
-    against_random: WinDrawLoss
-    against_best: WinDrawLoss
-    against_first_best: WinDrawLoss
-    plies_to_win: float
-    gain: float
-    given_away: str | None = None
-
-
-@dataclass(frozen=True)
 class Verdict:
     """The truth about a policy.
 
@@ -171,26 +54,26 @@ class Verdict:
         as_second: in the second's.
         basis: "probabilities" if the policy gave its own, "fixed map" if its seed was derived from the position, "draws
             its moves" if it answers differently when it is asked again: then the verdict is that of one answer in each
-            position, another run gives another, and `unbeatable` says only that these answers cannot be beaten.
+            position, and another run gives another.
         game: the rule book.
 
     Example:
         >>> from tictac_env import verdict
-        >>> found = verdict("minimax")
-        >>> found.unbeatable, found.exploitability, found.basis
+        >>> truth = verdict("minimax")
+        >>> truth.unbeatable, truth.exploitability, truth.basis
         (True, 0.0, 'probabilities')
     """
 
     policy: str
     as_first: SeatVerdict
     as_second: SeatVerdict
-    basis: str
+    basis: Basis
     game: Game = field(repr=False)
 
     @property
     def unbeatable(self) -> bool:
-        """True if it cannot be beaten from either seat."""
-        return self.as_first.unbeatable and self.as_second.unbeatable
+        """True if it is known that the policy cannot be beaten from either seat."""
+        return bool(self.as_first.unbeatable and self.as_second.unbeatable)
 
     @property
     def nash_conv(self) -> float:
@@ -203,34 +86,14 @@ class Verdict:
         return self.nash_conv / 2
 
     @property
-    def _unbeatable(self) -> str:
-        return "not beaten this time" if self.basis == "draws its moves" else "unbeatable"
-
-    def __str__(self) -> str:
-        rows = []
-        for name, seat in zip(SEATS, (self.as_first, self.as_second), strict=True):
-            blunder = f" ({seat.given_away})" if seat.given_away else ""
-            beaten = self._unbeatable if seat.unbeatable else f"beaten by {seat.losing_line}{blunder}"
-            rows.append(
-                f"  as {name}: {beaten}; v random {seat.against_random.percentages}; "
-                f"v best {seat.against_best.percentages} (W/D/L)"
-            )
-        return "\n".join([self._title(), *rows, f"  {BASES[self.basis]}; {V_BEST}"])
-
     def _title(self) -> str:
         return f"{self.policy} ({self.basis}): exploitability {self.exploitability:.5f}"
 
+    def __str__(self) -> str:
+        return "\n".join(report.verdict_lines(self._title, self.basis, (self.as_first, self.as_second)))
+
     def _repr_html_(self) -> str:
-        heads = ("plays", "can be beaten", "v random, W/D/L", "v best, W/D/L", "best reply gains")
-        rows, below = [], [f"<p>{escape(f'{BASES[self.basis]}; {V_BEST}')}</p>"]
-        for name, seat in zip(SEATS, (self.as_first, self.as_second), strict=True):
-            blunder = f" ({seat.given_away})" if seat.given_away else ""
-            beaten = f"no: {self._unbeatable}" if seat.unbeatable else f"yes, by {seat.losing_line}{blunder}"
-            shares = seat.against_random.percentages, seat.against_best.percentages
-            rows.append((name, beaten, *shares, f"{seat.gain:.5f}"))
-            if seat.losing_line is not None:
-                below.append(html_game(f"As {name} it loses {seat.losing_line}:", self.game, seat.losing_line))
-        return html_table(self._title(), heads, rows, below)
+        return report.verdict_html(self._title, self.basis, (self.as_first, self.as_second), self.game)
 
 
 class Exploitability(NamedTuple):
@@ -238,8 +101,8 @@ class Exploitability(NamedTuple):
 
     Example:
         >>> from tictac_env.arena import exploitability
-        >>> found = exploitability("rule")
-        >>> float(found), found.first, found.second
+        >>> gains = exploitability("rule")
+        >>> float(gains), gains.first, gains.second
         (1.0, 1.0, 1.0)
     """
 
@@ -281,12 +144,7 @@ def verdict(policy: Any, game: str | Game | None = None, seed: int = 0) -> Verdi
     """
     rules = game_for(game, policy)
     player = as_policy(policy, rules)
-    return verdict_of(player, *strategies_of(player, rules, seed))
-
-
-def verdict_of(policy: Policy, basis: str, first: Strategy, second: Strategy) -> Verdict:
-    """The verdict on a policy by its `strategies_of`."""
-    return Verdict(str(policy), seat_verdict(first), seat_verdict(second), basis, first.table.game)
+    return walk_replies(player, rules, seed).verdict
 
 
 def exploitability(policy: Any, game: str | Game | None = None, seed: int = 0) -> Exploitability:
@@ -303,17 +161,46 @@ def exploitability(policy: Any, game: str | Game | None = None, seed: int = 0) -
     """
     rules = game_for(game, policy)
     player = as_policy(policy, rules)
-    basis, *strategies = strategies_of(player, rules, seed)
-    if basis == "draws its moves":
-        warnings.warn(f"{player} {BASES[basis]}", stacklevel=2)
-    return Exploitability(*map(_gain, strategies))
+    walk = walk_replies(player, rules, seed)
+    if walk.basis == "draws its moves":
+        warnings.warn(report.legend(walk.basis, walk.policy), stacklevel=2)
+    return Exploitability(_gain(walk.first), _gain(walk.second))
 
 
-def strategies_of(policy: Policy, game: Game, seed: int = 0) -> tuple[str, Strategy, Strategy]:
-    """The basis of judgement of a policy (`basis_of`), and its strategies in both seats.
+@dataclass(frozen=True, eq=False)
+class Walk:
+    """A policy with every reply to it, from both seats.
 
-    Arguments and errors are those of `verdict`.
+    Attributes:
+        policy: its name.
+        basis: the basis of judgement.
+        first: its moves in the first player's seat.
+        second: in the second's.
     """
+
+    policy: str
+    basis: Basis
+    first: Strategy
+    second: Strategy
+
+    @property
+    def verdict(self) -> Verdict:
+        """The truth about the policy."""
+        draws = self.basis == "draws its moves"
+        seats = seat_verdict(self.first, draws), seat_verdict(self.second, draws)
+        return Verdict(self.policy, *seats, self.basis, self.first.table.game)
+
+    def reaches(self, batch: PositionBatch) -> npt.NDArray[np.bool_]:
+        """The positions to which the policy's own play leads, whatever the replies: bool (B,)."""
+        table = self.first.table
+        rows = np.array(
+            [table.index[key] for key in zip(batch.own.tolist(), batch.opp.tolist(), strict=True)], np.int64
+        )
+        return np.where(table.seat[rows] == 0, self.first.reached[rows], self.second.reached[rows])
+
+
+def walk_replies(policy: Policy, game: Game, seed: int = 0) -> Walk:
+    """Walks every reply to a policy, from both seats; arguments and errors are those of `verdict`."""
     seed = whole("seed", seed, 2**63 - 1)
     try:
         table = tabulate(game)
@@ -326,7 +213,7 @@ def strategies_of(policy: Policy, game: Game, seed: int = 0) -> tuple[str, Strat
         batch = PositionBatch(game, table.own[rows], table.opp[rows])
         return action_probabilities(policy, batch, table.children[rows] >= 0, seed, basis == "probabilities")
 
-    return basis, walked(table, 0, chances), walked(table, 1, chances)
+    return Walk(str(policy), basis, walked(table, 0, chances), walked(table, 1, chances))
 
 
 def walked(table: GameTable, seat: int, chances: Callable[[Ints], Floats]) -> Strategy:
@@ -372,8 +259,13 @@ def outcome_shares(strategy: Strategy, replies: Floats) -> WinDrawLoss:
     return WinDrawLoss(*(float(share) for share in _backed_up(strategy, replies)))
 
 
-def seat_verdict(strategy: Strategy) -> SeatVerdict:
-    """The verdict on a policy's strategy in one seat."""
+def seat_verdict(strategy: Strategy, draws: bool = False) -> SeatVerdict:
+    """The verdict on a policy's strategy in one seat.
+
+    Args:
+        strategy: the policy's moves.
+        draws: True if the policy draws them, so that a strategy without a loss proves nothing.
+    """
     table = strategy.table
     line = _losing_line(strategy)
 
@@ -383,15 +275,16 @@ def seat_verdict(strategy: Strategy) -> SeatVerdict:
 
     every_line = _backed_up(strategy, (table.children >= 0).astype(np.float64), strategy.moves > 0)
     return SeatVerdict(
-        unbeatable=line is None,
+        unbeatable=False if line is not None else None if draws else True,
         losing_line=None if line is None else format_moves(table.game, line),
+        given_away=None if line is None else given_away(table.game, line, strategy.seat, scores_of),
+        shortest=line is not None,
+        against_perfect=outcome_shares(strategy, best_moves(table)),
         lines=WinDrawLoss(*(int(count) for count in every_line)),
         against_random=outcome_shares(strategy, random_moves(table)),
-        against_best=outcome_shares(strategy, best_moves(table)),
-        against_first_best=outcome_shares(strategy, best_moves(table, first_only=True)),
+        against_minimax_first=outcome_shares(strategy, best_moves(table, first_only=True)),
         plies_to_win=_plies_to_win(strategy),
         gain=_gain(strategy),
-        given_away=None if line is None else given_away(table.game, line, strategy.seat, scores_of),
     )
 
 
@@ -436,13 +329,13 @@ def _ends(strategy: Strategy) -> Floats:
     return ends.astype(np.float64)
 
 
-def _plies_to_win(strategy: Strategy) -> float:
-    """The mean length of the games that are won against random play."""
+def _plies_to_win(strategy: Strategy) -> float | None:
+    """The mean length of the games that are won against random play; None if none is."""
     table = strategy.table
     ply = np.concatenate([np.full(level.stop - level.start, ply) for ply, level in enumerate(table.levels)])
     replies, ends = random_moves(table), _ends(strategy)
     won = _backed_up(strategy, replies)[0]
-    return float(_backed_up(strategy, replies, ends=ends * ply[:, None])[0] / won) if won else float("nan")
+    return float(_backed_up(strategy, replies, ends=ends * ply[:, None])[0] / won) if won else None
 
 
 def _backed_up(

@@ -6,6 +6,7 @@ from tictac_env.policies.heuristics import RandomPolicy, ReflexPolicy, RulePolic
 from tictac_env.policies.loading import (
     POLICIES,
     Player,
+    PlayerIdentity,
     Reading,
     as_policy,
     game_for,
@@ -26,6 +27,7 @@ __all__ = [
     "ModelPolicy",
     "OpponentPool",
     "Player",
+    "PlayerIdentity",
     "Policy",
     "RandomPolicy",
     "Reading",

@@ -20,7 +20,7 @@ import os
 import pkgutil
 import sys
 import traceback
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
@@ -230,11 +230,10 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Player:
-    """A policy with its identity for records of results.
+class PlayerIdentity:
+    """A player as records of results name it.
 
     Attributes:
-        policy: the policy.
         name: the name in tables: the policy's own name, or the name of its file without the suffix.
         kind: the kind of `source`: "name", "file", "import" (a "module:name"), "address", "object", or a form such as
             "program".
@@ -246,12 +245,10 @@ class Player:
 
     Example:
         >>> from tictac_env.policies import load_player
-        >>> player = load_player("mcts:100", "TicTacToe-v0")
-        >>> player.name, player.budget
-        ('mcts:100', '100 simulations; one-move rule in rollouts')
+        >>> load_player("minimax:2").identity.settings
+        {'depth': 2}
     """
 
-    policy: Policy
     name: str
     kind: str
     source: str
@@ -260,10 +257,27 @@ class Player:
     checkpoint_sha256: str | None
     budget: str
 
+
+@dataclass(frozen=True)
+class Player(PlayerIdentity):
+    """A policy with its identity for records of results, whose attributes are those of `PlayerIdentity`.
+
+    Attributes:
+        policy: the policy.
+
+    Example:
+        >>> from tictac_env.policies import load_player
+        >>> player = load_player("mcts:100", "TicTacToe-v0")
+        >>> player.name, player.budget
+        ('mcts:100', '100 simulations; one-move rule in rollouts')
+    """
+
+    policy: Policy
+
     @property
-    def identity(self) -> dict[str, Any]:
-        """All attributes except the policy, for JSON."""
-        return {name: value for name, value in vars(self).items() if name != "policy"}
+    def identity(self) -> PlayerIdentity:
+        """The player without its policy."""
+        return PlayerIdentity(**{field.name: getattr(self, field.name) for field in fields(PlayerIdentity)})
 
     def __str__(self) -> str:
         return self.name
@@ -468,7 +482,7 @@ def _described(
     agent: Any = policy.model if isinstance(policy, ModelPolicy) else policy
     settings = settings_of(agent) if settings is None else settings
     budget = policy.budget or "not stated"
-    return Player(policy, str(policy), kind, source, type(agent).__name__, settings, digest, budget)
+    return Player(str(policy), kind, source, type(agent).__name__, settings, digest, budget, policy)
 
 
 def settings_of(agent: Any) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from tictac_env.games import UNFINISHED, Game, shown
 from tictac_env.lazy import Undivided
+from tictac_env.policies.answers import AnswersReport
 from tictac_env.position import IllegalMove, Position, as_integer, illegal_move
 from tictac_env.position_batch import PositionBatch
 
@@ -78,8 +79,8 @@ class Policy(ABC):
         """
         return self
 
-    def answers_report(self, game: Game) -> dict[str, Any] | None:
-        """The counts of its answers since it is `under_judgement`, as JSON can hold them; None if it counts none."""
+    def answers_report(self, game: Game) -> AnswersReport | None:
+        """The counts of its answers since it is `under_judgement`; None if it counts none."""
         return None
 
     @property

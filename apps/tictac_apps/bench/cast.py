@@ -13,7 +13,7 @@ from tictac_agents import AGENTS
 from tictac_agents.plan import Plan, preset, tuned
 from tictac_apps.bench.records import key_of
 from tictac_apps.cli.train import option
-from tictac_env.arena.verdicts import gives_probabilities
+from tictac_env.arena.basis import gives_probabilities
 from tictac_env.games import Game
 from tictac_env.policies import Player, Policy, load_player
 from tictac_env.policies.pool import level_settings

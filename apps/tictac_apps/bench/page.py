@@ -14,7 +14,7 @@ from typing import Any
 from tictac_apps.bench import charts
 from tictac_apps.bench.charts import percent
 from tictac_apps.bench.results import PHASES, measured, rating_text, shares_text
-from tictac_env.arena.verdicts import BASES
+from tictac_env.arena.report import V_PERFECT, legend
 from tictac_env.checks import SEATS
 
 SCHEMA = 2
@@ -121,27 +121,27 @@ def _beatable(agent: Record, record: Record) -> tuple[str, str]:
     """The answer to "Is it beatable?" for the best player, as HTML, and its reason, as text."""
     if agent["failure"] or not agent["verdict"]:
         return "Unknown", _seats_sentence(agent)
-    seats = {seat: _verdict_on(agent, seat).get("infallible") for seat in SEATS}
+    seats = {seat: _verdict_on(agent, seat).get("unbeatable") for seat in SEATS}
     beaten = [seat for seat, safe in seats.items() if safe is False]
     if len(beaten) == 2:
-        said = "Yes, from both seats"
+        answer = "Yes, from both seats"
     elif beaten:
-        said = f"Yes, {'but only ' if any(seats.values()) else ''}as {beaten[0]}"
+        answer = f"Yes, {'but only ' if any(seats.values()) else ''}as {beaten[0]}"
     else:
-        said = "No: nothing beats it" if all(seats.values()) else "Nobody has beaten it"
+        answer = "No: nothing beats it" if all(seats.values()) else "Nobody has beaten it"
     forced = " Everybody loses that seat to perfect play: the first player can force a win."
-    return said, _seats_sentence(agent) + (forced if beaten == ["second"] and _first_wins(record) else "")
+    return answer, _seats_sentence(agent) + (forced if beaten == ["second"] and _first_wins(record) else "")
 
 
 def _first_wins(record: Record) -> bool:
     """True if a player wins every game as first against perfect play: the first player can force a win."""
     exact = [_verdict_on(agent, "first") for agent in record["agents"]]
-    return any((truth.get("v perfect") or [0])[0] > 0.9999 and not truth.get("intervals") for truth in exact)
+    return any(truth and truth["against_perfect"][0] > 0.9999 and not truth.get("intervals") for truth in exact)
 
 
 def _verdict_on(agent: Record, seat: str) -> Record:
     """The verdict on a player in a seat; empty if there is none."""
-    truth: Record = (agent["verdict"] or {}).get(f"as {seat}", {})
+    truth: Record = agent["verdict"][f"as_{seat}"] if agent["verdict"] else {}
     return truth
 
 
@@ -151,23 +151,24 @@ def _seats_sentence(agent: Record) -> str:
         return f"It could not be judged: {agent['failure']}."
     if not agent["verdict"]:
         return "It was not judged."
-    found = {seat: _seat_words(agent, seat) for seat in SEATS}
-    draws = f" It {BASES['draws its moves']}." if agent["verdict"]["basis"] == "draws its moves" else ""
-    if found["first"] == found["second"]:
-        return f"In both seats it {found['first']}.{draws}"
-    return f"As first it {found['first']}; as second it {found['second']}.{draws}"
+    first, second = (_seat_words(agent, seat) for seat in SEATS)
+    basis = agent["verdict"]["basis"]
+    draws = f" {legend(basis)}" if basis == "draws its moves" else ""
+    if first == second:
+        return f"In both seats it {first}.{draws}"
+    return f"As first it {first}; as second it {second}.{draws}"
 
 
 def _seat_words(agent: Record, seat: str) -> str:
     """The truth of a player in a seat, as the end of a sentence: "loses in 7 plies"."""
-    told, found = _verdict_on(agent, seat), agent["losing"][seat]
-    if told.get("infallible"):
+    truth, lost = _verdict_on(agent, seat), agent["losing"][seat]
+    if truth.get("unbeatable"):
         return "cannot be beaten"
-    if found:
-        return f"loses in {'' if found['shortest'] else 'at most '}{len(found['cells'])} plies"
-    if told.get("infallible") is False:
+    if lost:
+        return f"loses in {'' if lost['shortest'] else 'at most '}{len(lost['cells'])} plies"
+    if truth.get("unbeatable") is False:
         return "can be beaten"
-    won = (told.get("v perfect") or [0.0])[0]
+    won = truth.get("against_perfect", [0.0])[0]
     return f"wins {percent(won, 0)} of games against perfect play" if won else "is not known to lose"
 
 
@@ -241,15 +242,17 @@ class _Truth:
     """The measure of truth of a game: exploitability if every reply was walked, else mistakes on the suite."""
 
     def __init__(self, record: Record) -> None:
-        self.exact = any("exploitability" in (agent["verdict"] or {}) for agent in record["agents"])
+        verdicts = [agent["verdict"] for agent in record["agents"] if agent["verdict"]]
+        self.exact = any(verdict["exploitability"] is not None for verdict in verdicts)
         self.name = "exploitability" if self.exact else "mistakes"
         self.words = "exploitability" if self.exact else "share of mistakes"
 
     def of(self, agent: Record) -> float | None:
         """The value for a player; None if it is not known."""
-        found: float | None
-        found = (agent["verdict"] or {}).get("exploitability") if self.exact else measured(agent, "mistakes")
-        return found
+        if not self.exact:
+            return measured(agent, "mistakes")
+        value: float | None = agent["verdict"] and agent["verdict"]["exploitability"]
+        return value
 
     def text(self, value: float) -> str:
         """A value, as people read it."""
@@ -298,7 +301,7 @@ def _lines(record: Record, key: str) -> str:
     )
     agents = record["agents"]
     boards = "".join(_stepper(agent, seat, record, key) for agent in agents for seat in SEATS if agent["losing"][seat])
-    safe = {seat: [agent for agent in agents if _verdict_on(agent, seat).get("infallible")] for seat in SEATS}
+    safe = {seat: [agent for agent in agents if _verdict_on(agent, seat).get("unbeatable")] for seat in SEATS}
     both = [agent for agent in agents if all(agent in safe[seat] for seat in SEATS)]
     notes = [("Nothing beats", both)]
     notes += [(f"As {seat} nothing beats", [one for one in safe[seat] if one not in both]) for seat in SEATS]
@@ -395,6 +398,8 @@ def _figures(record: Record) -> str:
         "On critical positions only one move keeps the value. Regret is the value given away a move (win 1, draw 0, "
         "loss -1). Perfect moves also win soonest or resist longest. Times are CPU-seconds; of a move, wall-clock."
     )
+    if _Truth(record).exact:
+        what += f" {V_PERFECT}"
     return f'<details><summary>All figures</summary><p class="soft">{what}</p>{_table("figures", head, rows)}</details>'
 
 
@@ -411,8 +416,7 @@ def _figures_of(agent: Record, record: Record) -> dict[str, str]:
         row["exploitability"] = _optional(truth.of(agent), ".4f")
     for seat in SEATS:
         exact = _verdict_on(agent, seat)
-        shares = exact.get("v perfect") or exact.get("v best")
-        row[f"as {seat} v perfect, W/D/L %"] = _sampled(shares, bool(exact.get("intervals")))
+        row[f"as {seat} v perfect, W/D/L %"] = _sampled(exact.get("against_perfect"), bool(exact.get("intervals")))
         row[f"as {seat} v random, W/D/L %"] = _sampled(v_random[seat], not v_random["exact"]) if v_random else ""
     return row | {
         "mistakes": percent(measured(agent, "mistakes")),

@@ -15,7 +15,7 @@ import numpy as np
 from tictac_apps.bench.cast import NOTES, Contestant
 from tictac_apps.bench.records import Row
 from tictac_env.arena import Estimate, MatchResult, Ratings, Tournament
-from tictac_env.arena.verdicts import BASES
+from tictac_env.arena.report import legend
 from tictac_env.checks import SEATS
 from tictac_env.games import Game, game_name
 from tictac_env.games.registry import TITLES
@@ -50,28 +50,29 @@ def game_record(
     """
     rated = {row.pop("player"): row for row in ratings.table()}
     seconds = _seconds_a_move(tournament)
-    of = {one.name: one for one in contestants}
+    contestant_of = {contestant.name: contestant for contestant in contestants}
     agents = []
     for name in [*ratings.names, *out]:
-        found, audit = judged[name], judged[name]["audit"] or {}
-        who = found["player"]
-        shown = {
+        judgement, audit, contestant = judged[name], judged[name]["audit"] or {}, contestant_of[name]
+        player = judgement["player"]
+        agent = {
             "name": name,
-            "role": "yours" if of[name].yours else "cast",
-            "note": NOTES.get(name, "") if of[name].training is None else "",
-            **{key: who[key] for key in ("kind", "agent", "settings", "checkpoint_sha256", "budget")},
-            "one_move_rule": found["one_move_rule"],
-            "training": found["training"],
+            "role": "yours" if contestant.yours else "cast",
+            "note": NOTES.get(name, "") if contestant.training is None else "",
+            **{key: player[key] for key in ("kind", "agent", "settings", "checkpoint_sha256", "budget")},
+            "one_move_rule": judgement["one_move_rule"],
+            "training": judgement["training"],
             "rating": rated.get(name, UNRATED),
-            "failure": out.get(name, found["failure"]),
+            "failure": out.get(name, judgement["failure"]),
             "verdict": audit.get("verdict"),
             "measures": audit.get("measures", []),
-            "v_random": found["v_random"],
+            "v_random": judgement["v_random"],
             "losing": _losing(tournament.game, audit.get("verdict")),
-            "seconds": {key: found["seconds"][key] for key in ("train", "judge")} | {"move": seconds.get(name)},
+            "seconds": {key: judgement["seconds"][key] for key in ("train", "judge")} | {"move": seconds.get(name)},
         }
-        agents.append(shown)
-    suites = [one["audit"]["suite"] for one in judged.values() if one["audit"] and one["audit"]["suite"]]
+        agents.append(agent)
+    audits = [judgement["audit"] for judgement in judged.values() if judgement["audit"]]
+    suites = [audit["suite"] for audit in audits if audit["suite"]]
     game = game_name(tournament.game) or repr(tournament.game)
     return {
         "game": game,
@@ -94,9 +95,9 @@ def game_record(
     }
 
 
-def _suite(found: Record) -> dict[str, Any]:
-    name = found["name"].rpartition(" of ")[2]  # "1,500 of C4-Exact-v1" says how many, too
-    return {"name": name, "sha256": found["sha256"], "positions": found["positions"]}
+def _suite(suite: Record) -> dict[str, Any]:
+    name = suite["name"].rpartition(" of ")[2]  # "1,500 of C4-Exact-v1" has the number, too
+    return {"name": name, "sha256": suite["sha256"], "positions": suite["positions"]}
 
 
 def _board(game: Game) -> dict[str, Any]:
@@ -109,61 +110,61 @@ def _board(game: Game) -> dict[str, Any]:
 
 def _losing(game: Game, verdict: Record | None) -> dict[str, Any]:
     """For each seat the game that beats the player, as the cells of its stones; None if none is known."""
-    found: dict[str, Any] = {}
+    losing: dict[str, Any] = dict.fromkeys(SEATS)
+    if verdict is None:
+        return losing
     for seat in SEATS:
-        told = (verdict or {}).get(f"as {seat}", {})
-        line = told.get("losing line")
-        found[seat] = None
-        if line:
+        truth = verdict[f"as_{seat}"]
+        if line := truth["losing_line"]:
             cells, position = list[int](), Position.start(game)
             for action in parse_moves(game, line):
                 before, position = position.to_array(), position.play(action)
                 cells += np.flatnonzero(before != position.to_array()).tolist()
             won = () if position.outcome is None else position.outcome.cells
-            found[seat] = {
+            losing[seat] = {
                 "moves": line,
                 "cells": cells,
                 "winning_cells": [row * game.cols + col for row, col in won],
-                "given_away": told.get("given away"),
-                "shortest": told.get("shortest", True),
+                "given_away": truth["given_away"],
+                "shortest": truth["shortest"],
             }
-    return found
+    return losing
 
 
 def _seconds_a_move(tournament: Tournament) -> dict[str, float]:
-    spent: dict[str, list[float]] = {}
+    spent: dict[str, tuple[float, int]] = {}
     for record in tournament.games:
         plies = len(parse_moves(tournament.game, record.moves))
         begun = len(parse_moves(tournament.game, record.fixture.opening))
         for seat, who in enumerate((record.fixture.first, record.fixture.second)):
             moves = sum(ply % 2 == seat for ply in range(begun, plies))
-            found = spent.setdefault(who.name, [0.0, 0])
-            found[0], found[1] = found[0] + record.seconds[seat], found[1] + moves
+            seconds, before = spent.get(who.name, (0.0, 0))
+            spent[who.name] = seconds + record.seconds[seat], before + moves
     return {name: round(seconds / moves, 6) for name, (seconds, moves) in spent.items() if moves}
 
 
 def _pairs(tournament: Tournament, ratings: Ratings) -> list[dict[str, Any]]:
     """For each ordered pair of players how their games ended for the first of them, and what the ratings expect."""
-    found = []
+    pairs = []
     for row in ratings.cross_table():
         match: MatchResult = tournament.matches[row["player"], row["opponent"]]
         seats = {"as_first": list(match.as_first), "as_second": list(match.as_second)}
         scores = {"score": round(row["score"], 6), "expected": round(row["expected"], 6)}
-        found.append({"player": row["player"], "opponent": row["opponent"], "games": row["games"]} | seats | scores)
-    return found
+        pairs.append({"player": row["player"], "opponent": row["opponent"], "games": row["games"]} | seats | scores)
+    return pairs
 
 
-def _estimate(one: Estimate) -> dict[str, float | None]:
+def _estimate(estimate: Estimate) -> dict[str, float | None]:
     """An estimate with its interval, None where there is no bound."""
     ends = ("value", "low", "high")
-    return {name: round(number, 6) if isfinite(number) else None for name, number in zip(ends, one, strict=True)}
+    return {name: round(number, 6) if isfinite(number) else None for name, number in zip(ends, estimate, strict=True)}
 
 
 def _moves_by_pair(tournament: Tournament) -> dict[tuple[str, str], set[str]]:
-    found: dict[tuple[str, str], set[str]] = {}
+    moves: dict[tuple[str, str], set[str]] = {}
     for record in tournament.games:
-        found.setdefault((record.fixture.first.name, record.fixture.second.name), set()).add(record.moves)
-    return found
+        moves.setdefault((record.fixture.first.name, record.fixture.second.name), set()).add(record.moves)
+    return moves
 
 
 def rating_rows(record: Record) -> list[Row]:
@@ -208,8 +209,8 @@ def own_lines(record: Record) -> Iterator[str]:
         phases = ", ".join(f"{among} {in_percent(measured(agent, 'mistakes', among))}" for among in PHASES)
         yield f"  mistakes: {in_percent(measured(agent, 'mistakes'))} % of its moves ({phases})"
         move = agent["seconds"]["move"]
-        if agent["verdict"] and agent["verdict"]["basis"] == "draws its moves":
-            yield f"  it {BASES['draws its moves']}"
+        if agent["verdict"]:
+            yield f"  {legend(agent['verdict']['basis'])}"
         yield f"  judged in {agent['seconds']['judge']:.1f} CPU-s" + (f"; {1000 * move:.3g} ms a move" if move else "")
         for seat in SEATS:
             line = agent["losing"][seat]
@@ -229,8 +230,8 @@ def marked(agent: Record) -> str:
 
 def measured(agent: Record, name: str, among: str = "all") -> float | None:
     """A measure of an agent, None if it was not judged by it."""
-    found = (one["value"] for one in agent["measures"] if (one["name"], one["among"]) == (name, among))
-    return next(found, None)
+    values = (one["value"] for one in agent["measures"] if (one["name"], one["among"]) == (name, among))
+    return next(values, None)
 
 
 def training_text(training: Record | None) -> str:
@@ -245,13 +246,13 @@ def truth_text(agent: Record, seat: str) -> str:
     """The exact result of an agent in a seat, in words."""
     if agent["verdict"] is None:
         return str(agent["failure"] or "unknown")
-    told = agent["verdict"][f"as {seat}"]
-    if "exploitability" in agent["verdict"]:  # every reply was walked
-        if told["losing line"] is not None:
-            return f"loses {told['losing line']}"
-        return "unbeatable" if told["infallible"] else "not beaten this time"
-    sampled = " sampled" if told["intervals"] else ""
-    return f"{shares_text(told['v perfect'])}{sampled}"
+    truth = agent["verdict"][f"as_{seat}"]
+    if agent["verdict"]["exploitability"] is not None:  # every reply was walked
+        if truth["losing_line"] is not None:
+            return f"loses {truth['losing_line']}"
+        return "unbeatable" if truth["unbeatable"] else "not beaten this time"
+    sampled = " sampled" if truth["intervals"] else ""
+    return f"{shares_text(truth['against_perfect'])}{sampled}"
 
 
 def shares_text(shares: Iterable[float], digits: int = 1) -> str:
@@ -289,12 +290,12 @@ def _csv_rows(record: Record) -> Iterator[dict[str, Any]]:
         row |= {key: rating[key] for key in ("elo", "low", "high", "score", "games", "forfeits")}
         row["exploitability"] = verdict.get("exploitability")
         for seat in SEATS:
-            told = verdict.get(f"as {seat}", {})
-            ends = told.get("v perfect", told.get("v best", (None, None, None)))
+            truth = verdict.get(f"as_{seat}", {})
+            ends = truth.get("against_perfect", (None, None, None))
             row |= {
                 f"{end} as {seat} v perfect": share for end, share in zip(("won", "drawn", "lost"), ends, strict=True)
             }
-            row[f"losing line as {seat}"] = told.get("losing line")
+            row[f"losing line as {seat}"] = truth.get("losing_line")
         row |= {f"mistakes, {among}": measured(agent, "mistakes", among) for among in ("all", "critical", *PHASES)}
         row |= {f"training {key}": training.get(key) for key in ("games", "steps", "cpu_seconds", "command")}
         row |= {f"seconds, {key}": value for key, value in agent["seconds"].items()}

@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -43,7 +43,7 @@ from tictac_apps.bench.learning import train_player
 from tictac_apps.bench.page import page
 from tictac_apps.bench.records import RunStore, machine, record_json, show
 from tictac_apps.bench.results import SCHEMA, as_csv, game_record, own_lines, rating_rows, truth_rows, truth_text
-from tictac_env.arena import Tournament, audit, exact_results, ratings, round_robin, suite
+from tictac_env.arena import SeatVerdict, Tournament, audit, exact_results, ratings, round_robin, suite
 from tictac_env.arena.auditing import REPORTING
 from tictac_env.arena.play import Clock, TimeUp, entrant_of, raised
 from tictac_env.checks import SEATS
@@ -329,7 +329,7 @@ def prepare(job: PlayerJob, key: tuple[str, str], lost: str = "") -> dict[str, A
     seconds = {"compile": compiling, "train": train, "judge": judging}
     return {
         "training": training,
-        "player": player.identity | {"name": one.name},
+        "player": asdict(player.identity) | {"name": one.name},
         "audit": audited,
         "v_random": v_random,
         "failure": failure,
@@ -359,7 +359,8 @@ def _audited(player: Player, game: Game, scale: RunScale, seed: int) -> tuple[di
         limits["max_positions"] = most_positions(player.policy, game, scale)
         found = audit(player, game, scored, exact_games=scale.exact_games, replies=replies, **limits)
         if game.cells <= SMALL_CELLS and found.verdict is not None:
-            shares = {seat: found.verdict[f"as {seat}"]["v random"] for seat in SEATS}
+            seats = zip(SEATS, (found.verdict.as_first, found.verdict.as_second), strict=True)
+            shares = {name: list(seat.against_random) for name, seat in seats if isinstance(seat, SeatVerdict)}
             return json.loads(found.to_json()), {**shares, "exact": True}
         limits["max_positions"] = scale.max_positions
         results = exact_results(player.policy, "random", game, games=scale.exact_games, **limits)

@@ -20,7 +20,8 @@ from gymnasium.error import DependencyNotInstalled
 from gymnasium.vector.utils import concatenate, create_empty_array
 
 from tictac_apps.labels import label
-from tictac_env.arena.results import GAMES, MAX_POSITIONS, SeatResult, seat_result
+from tictac_env.arena.records import SeatResult
+from tictac_env.arena.results import GAMES, MAX_POSITIONS, seat_result
 from tictac_env.checks import flag, positive, whole
 from tictac_env.envs.protocol import PLAY_AS, reward
 from tictac_env.envs.single import BoardEnv

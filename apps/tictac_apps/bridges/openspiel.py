@@ -25,7 +25,7 @@ with needing("OpenSpiel is missing", "openspiel"):
     from open_spiel.python import policy as spiel
     from open_spiel.python.observation import IIGObserverForPublicInfoGame
 
-from tictac_env.arena.verdicts import action_probabilities, gives_probabilities
+from tictac_env.arena.basis import action_probabilities, gives_probabilities
 from tictac_env.checks import whole
 from tictac_env.games import UNFINISHED, Game, KInARow, describe_game, game_name, get_game, make_game
 from tictac_env.games.registry import FAMILIES, known_names

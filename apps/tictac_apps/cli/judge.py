@@ -35,7 +35,8 @@ from tictac_apps.cli.arguments import (
 )
 from tictac_apps.language_models.text_policy import IN_FLIGHT, MOST_IN_FLIGHT, TextPolicy
 from tictac_env.arena import Ratings, Tournament, prove, round_robin, sampled_openings
-from tictac_env.arena.auditing import RECORD, audit, save_card
+from tictac_env.arena.audit_record import RECORD, save_card
+from tictac_env.arena.auditing import audit
 from tictac_env.arena.game_record import games_as_csv
 from tictac_env.arena.proof import CLAIMS
 from tictac_env.checks import SEATS

@@ -21,7 +21,7 @@ from tictac_agents.ntuple.ntuple_td import NTupleTD
 from tictac_agents.tabular.q_learning import ActionLearner
 from tictac_agents.tabular.value_td import StateLearner, ValueTable
 from tictac_apps.export.agent_template import Network
-from tictac_env.arena.verdicts import fixed_actions
+from tictac_env.arena.basis import fixed_actions
 from tictac_env.checks import whole
 from tictac_env.games import Game, game_name
 from tictac_env.games.k_in_a_row import KInARow

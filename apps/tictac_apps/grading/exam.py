@@ -17,8 +17,9 @@ from tictac_apps.grading.process import Gone, Process, Reply
 from tictac_apps.grading.rubric import THEOREMS, Rubric
 from tictac_apps.grading.submissions import scratch_copy
 from tictac_env.arena.auditing import REPORTING
+from tictac_env.arena.records import SeatVerdict
 from tictac_env.arena.suites import suite
-from tictac_env.arena.verdicts import SeatVerdict, seat_verdict, walked
+from tictac_env.arena.verdicts import seat_verdict, walked
 from tictac_env.checks import Floats, Ints
 from tictac_env.games import UNFINISHED, Game, game_name
 from tictac_env.observation import action_masks, legal_sets

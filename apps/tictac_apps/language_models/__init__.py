@@ -6,12 +6,12 @@ from tictac_apps.language_models.session import TextSession, Turn
 from tictac_apps.language_models.text_env import TextEnv
 from tictac_apps.language_models.text_policy import TextPolicy
 from tictac_apps.language_models.transcript import (
-    AnswerCounts,
     Transcript,
     TranscriptSummary,
     read_transcript,
     summarize,
 )
+from tictac_env.policies.answers import AnswerCounts
 
 __all__ = [
     "AnswerCounts",

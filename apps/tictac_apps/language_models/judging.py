@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tictac_apps.language_models.harness import lenient_move
 from tictac_apps.language_models.text_policy import TextPolicy
-from tictac_apps.language_models.transcript import AnswerCounts, Entry
+from tictac_apps.language_models.transcript import Entry, counts_of
 from tictac_env.arena.suites import PHASES, phases
 from tictac_env.games import Game
+from tictac_env.policies.answers import AnswersReport, NearMiss
 from tictac_env.policies.policy import Policy
 from tictac_env.position import Position, Symmetry, canonical, symmetries
 from tictac_env.position_batch import PositionBatch
@@ -36,9 +35,9 @@ class Examined(Policy):
     Args:
         player: the language model.
         seed: the seed of the judgement, in [0, 2**63).
-        symmetric: whether it is asked about one of the positions that are images of each other under the symmetries of
-            the board, and plays the image of its answer in the others.
-        progress: whether to show progress bars.
+        symmetric: True to ask about one of the positions that are images of each other under the symmetries of the
+            board, and to play the image of its answer in the others.
+        progress: True to show progress bars.
     """
 
     asked_twice = False
@@ -66,7 +65,7 @@ class Examined(Policy):
         """int64 (B,), the actions of the fixed map, -1 if it `forfeits`; `seeds` are not used."""
         game, stones = batch.game, zip(batch.own.tolist(), batch.opp.tolist(), strict=True)
         folded = [self._folded(game, *both) for both in stones]
-        self._ask(game, [key for key in dict.fromkeys(one[:2] for one in folded) if key not in self._entries])
+        self._ask(game, [key for key in dict.fromkeys(place[:2] for place in folded) if key not in self._entries])
         actions = []
         for own, opp, symmetry in folded:
             entries = self._entries[own, opp]
@@ -77,29 +76,28 @@ class Examined(Policy):
                 actions.append(symmetry.actions.index(action))
         return np.array(actions, np.int64)
 
-    def answers_report(self, game: Game) -> dict[str, Any]:
-        """The counts of its answers, as JSON can hold them: the attribute `answers` of an `Audit`."""
-        asked = [Position(game, *key) for key in self._entries]
-        phase_of = phases(game, np.array([position.ply for position in asked], np.int64)).tolist()
+    def answers_report(self, game: Game) -> AnswersReport:
+        """The counts of its answers: the attribute `answers` of an `Audit`."""
+        positions = [Position(game, *key) for key in self._entries]
+        phase_of = phases(game, np.array([position.ply for position in positions], np.int64)).tolist()
         groups: dict[str, list[Entry]] = {"all": [], **{name: [] for name in PHASES}}
-        near: list[dict[str, str]] = []
-        for position, phase, entries in zip(asked, phase_of, self._entries.values(), strict=True):
+        near: list[NearMiss] = []
+        for position, phase, entries in zip(positions, phase_of, self._entries.values(), strict=True):
             groups["all"] += entries
             groups[PHASES[phase]] += entries
             legal = self.player.harness.get_legal_moves(position).values()
             for entry in entries:
                 if entry.action is None and (move := lenient_move(entry.answer)) in legal:
-                    tail = entry.answer.strip()[-TAIL:]
-                    near.append({"position": position.to_moves(), "answer": tail, "read as": str(move)})
+                    near.append(NearMiss(position.to_moves(), entry.answer.strip()[-TAIL:], str(move)))
         transcript = self.player.transcript
-        return {
-            "positions": len(asked),
-            "symmetric": self.symmetric,
-            "counts": {among: asdict(AnswerCounts.of(entries)) for among, entries in groups.items() if entries},
-            "near misses": len(near),
-            "examples": near[:EXAMPLES],
-            "transcript": None if transcript is None else os.fspath(transcript.path),
-        }
+        return AnswersReport(
+            positions=len(positions),
+            symmetric=self.symmetric,
+            counts={among: counts_of(entries) for among, entries in groups.items() if entries},
+            near_misses=len(near),
+            examples=tuple(near[:EXAMPLES]),
+            transcript=None if transcript is None else os.fspath(transcript.path),
+        )
 
     def _folded(self, game: Game, own: int, opp: int) -> tuple[int, int, Symmetry]:
         return canonical(game, own, opp) if self.symmetric else (own, opp, symmetries(game)[0])

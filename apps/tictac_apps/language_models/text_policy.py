@@ -15,10 +15,11 @@ import numpy.typing as npt
 
 from tictac_apps.language_models.chat import ChatEndpoint
 from tictac_apps.language_models.harness import BoardHarness, GameHarness, moves_written
-from tictac_apps.language_models.transcript import AnswerCounts, Entry, Transcript, read_transcript
+from tictac_apps.language_models.transcript import Entry, Transcript, read_transcript
 from tictac_env.checks import one_of, positive, whole
 from tictac_env.games import Game, describe_game, shown
 from tictac_env.policies.adapters import takes_seed
+from tictac_env.policies.answers import AnswerCounts
 from tictac_env.policies.loading import Reading
 from tictac_env.policies.policy import Policy, illegal_choice
 from tictac_env.position import IllegalMove, Position

@@ -7,9 +7,10 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from tictac_env.games import game_of
+from tictac_env.policies.answers import AnswerCounts
 from tictac_env.position import Position
 from tictac_env.storage import read_json
 
@@ -51,41 +52,6 @@ class Entry:
         """The position of the question."""
         game = game_of(self.game)
         return Position.from_code(game, self.code) if self.moves is None else Position.from_moves(game, self.moves)
-
-
-@dataclass
-class AnswerCounts:
-    """Counts of a language model's answers so far.
-
-    Attributes:
-        moves: questions for a move, repeated questions not counted.
-        answers: answers to them; more than moves if questions were repeated.
-        unparsed: answers without a move in the required form.
-        illegal: answers that named an illegal move.
-        failures: moves for which no allowed answer was legal.
-
-    Example:
-        >>> from tictac_apps.language_models import AnswerCounts
-        >>> print(AnswerCounts(moves=10, answers=12, unparsed=1, illegal=1))
-        10 moves, 12 answers, 1 unparsed, 1 illegal, 0 failures
-    """
-
-    moves: int = 0
-    answers: int = 0
-    unparsed: int = 0
-    illegal: int = 0
-    failures: int = 0
-
-    @classmethod
-    def of(cls, entries: Sequence[Entry]) -> Self:
-        """The counts of the answers in a transcript."""
-        statuses = [entry.status for entry in entries]
-        moves = sum(entry.attempt == 0 for entry in entries)
-        wrong = statuses.count("unparsed"), statuses.count("illegal")
-        return cls(moves, len(entries), *wrong, moves - statuses.count("legal"))
-
-    def __str__(self) -> str:
-        return ", ".join(f"{count:,} {name}" for name, count in asdict(self).items())
 
 
 class Transcript:
@@ -219,10 +185,18 @@ def summarize(entries: Iterable[Entry] | str | os.PathLike[str]) -> list[Transcr
         summary = TranscriptSummary(
             player,
             answers[0].game,
-            **asdict(AnswerCounts.of(answers)),
+            **asdict(counts_of(answers)),
             mistakes=sum(regret.outcome > 0 for regret in regrets),
             perfect=sum(regret.score == 0 for regret in regrets),
             regret=sum(regret.outcome for regret in regrets) / len(regrets) if regrets else float("nan"),
         )
         summaries.append(summary)
     return summaries
+
+
+def counts_of(entries: Sequence[Entry]) -> AnswerCounts:
+    """The counts of the answers in a transcript."""
+    statuses = [entry.status for entry in entries]
+    moves = sum(entry.attempt == 0 for entry in entries)
+    wrong = statuses.count("unparsed"), statuses.count("illegal")
+    return AnswerCounts(moves, len(entries), *wrong, moves - statuses.count("legal"))

@@ -127,7 +127,7 @@ def test_everybody_is_judged_and_rated_and_has_met_everybody(
     assert seconds["install"] is None and seconds["total"] > seconds["play"] > 0 < seconds["train"]
     for name in ("random", "rule", "minimax"):
         assert agents[name]["verdict"]["exploitability"] == pytest.approx(float(exploitability(name)))
-    assert agents["minimax"]["verdict"]["as second"]["infallible"] and agents["minimax"]["training"] is None
+    assert agents["minimax"]["verdict"]["as_second"]["unbeatable"] and agents["minimax"]["training"] is None
     assert agents["minimax"]["losing"] == {"first": None, "second": None}
     losing = agents["rule"]["losing"]["second"]
     assert losing["cells"] == [int(move) - 1 for move in losing["moves"]] and set(losing["winning_cells"]) <= set(
@@ -151,8 +151,10 @@ def test_everybody_is_judged_and_rated_and_has_met_everybody(
 def test_connect_four_has_learners_and_exact_results_against_perfect_play(connect_four: dict[str, Any]) -> None:
     agents = players(connect_four)
     check_pairs(connect_four["games"][0])
-    assert agents["rule"]["verdict"]["as second"]["v perfect"] == pytest.approx([0, 0, 1])  # the first player wins
-    wins, draws, losses = (f"{100 * share:.1f}" for share in agents["rule"]["verdict"]["as first"]["v perfect"])
+    assert agents["rule"]["verdict"]["as_second"]["against_perfect"] == pytest.approx(
+        [0, 0, 1]
+    )  # the first player wins
+    wins, draws, losses = (f"{100 * share:.1f}" for share in agents["rule"]["verdict"]["as_first"]["against_perfect"])
     assert truth_text(agents["rule"], "first").startswith(f"{wins} / {draws} / {losses}")
     curve = agents["NTupleTD"]["training"]["curve"]
     assert len(curve) >= 3 and all(0 <= point["mistakes"] <= 1 and point["exploitability"] is None for point in curve)

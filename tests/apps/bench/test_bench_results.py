@@ -23,6 +23,7 @@ from tictac_apps.bench.results import (
     truth_rows,
     truth_text,
 )
+from tictac_env.arena.report import legend
 from tictac_env.games import GAMES
 
 RECORD = Path(__file__).parents[3] / "benchmarks" / "results" / "tournament.json"
@@ -51,21 +52,21 @@ def test_a_rating_is_told_with_its_bounds(change: dict[str, Any], text: str) -> 
     assert rating_text(RATING | change, anchor=True) == ("did not play" if "games" in change else "0")
 
 
-def verdict(**seat: Any) -> dict[str, Any]:
-    return {"verdict": {"as first": {"intervals": None} | seat}, "failure": None}
+def verdict(exploitability: float | None = None, **seat: Any) -> dict[str, Any]:
+    seat = {"unbeatable": None, "losing_line": None, "intervals": None} | seat
+    return {"verdict": {"exploitability": exploitability, "as_first": seat}, "failure": None}
 
 
 def test_the_truth_is_told_in_words() -> None:
-    walked = verdict(infallible=False, **{"losing line": "1524"})
-    walked["verdict"]["exploitability"] = 1.0
+    walked = verdict(1.0, unbeatable=False, losing_line="1524")
     assert truth_text(walked, "first") == "loses 1524"
-    walked["verdict"]["as first"] |= {"losing line": None, "infallible": True}
+    walked["verdict"]["as_first"] |= {"losing_line": None, "unbeatable": True}
     assert truth_text(walked, "first") == "unbeatable"
-    walked["verdict"]["as first"]["infallible"] = None
+    walked["verdict"]["as_first"]["unbeatable"] = None
     assert truth_text(walked, "first") == "not beaten this time"
-    followed = verdict(**{"v perfect": [0.51, 0.25, 0.24]})
+    followed = verdict(against_perfect=[0.51, 0.25, 0.24])
     assert truth_text(followed, "first") == "51.0 / 25.0 / 24.0"
-    followed["verdict"]["as first"]["intervals"] = [[0, 1]]
+    followed["verdict"]["as_first"]["intervals"] = [[0, 1]]
     assert truth_text(followed, "first") == "51.0 / 25.0 / 24.0 sampled"
     assert truth_text({"verdict": None, "failure": None}, "first") == "unknown"
     assert truth_text({"verdict": None, "failure": "no move"}, "first") == "no move"
@@ -107,13 +108,14 @@ def test_all_about_the_users_player_is_told_with_the_games_that_beat_it(record: 
     line = agent["losing"]["second"]
     assert lines[0] == f"Sarsa on Tic-tac-toe: place {place} of 16, Elo {rating_text(agent['rating'])}"
     assert lines[1].startswith("  mistakes: ") and "(opening " in lines[1]
-    assert lines[2] == f"  judged in {agent['seconds']['judge']:.1f} CPU-s; 0.01 ms a move"
-    assert lines[3] == "  as first: unbeatable; no game is known that it loses"
-    assert lines[4].startswith(f"  as second: loses {line['moves']}; this game beats it ({line['given_away']}): ")
-    assert len(lines) > 6 and all(board.startswith("    ") for board in lines[5:])
+    assert lines[2] == f"  {legend('fixed map')}"
+    assert lines[3] == f"  judged in {agent['seconds']['judge']:.1f} CPU-s; 0.01 ms a move"
+    assert lines[4] == "  as first: unbeatable; no game is known that it loses"
+    assert lines[5].startswith(f"  as second: loses {line['moves']}; this game beats it ({line['given_away']}): ")
+    assert len(lines) > 7 and all(board.startswith("    ") for board in lines[6:])
     agent["seconds"]["move"], line["given_away"] = None, None
     lines = list(own_lines(game))
-    assert lines[2].endswith(" CPU-s") and "this game beats it: " in lines[4]
+    assert lines[3].endswith(" CPU-s") and "this game beats it: " in lines[5]
     agent["failure"] = "no move within 10 s"
     assert list(own_lines(game))[1:] == ["  it could not be judged: no move within 10 s"]
 
@@ -129,10 +131,10 @@ def test_a_spreadsheet_has_a_line_for_each_player_of_each_game(record: Any) -> N
         assert row["training command"] == (agent["training"] or {"command": ""})["command"]
         assert float(row["seconds, judge"]) == agent["seconds"]["judge"]
         if agent["verdict"]:
-            told = agent["verdict"]["as second"]
-            shares = told.get("v perfect") or told["v best"]
-            assert [float(row[f"{end} as second v perfect"]) for end in ("won", "drawn", "lost")] == shares
-            assert row["losing line as second"] == (told["losing line"] or "")
+            truth = agent["verdict"]["as_second"]
+            shares = [float(row[f"{end} as second v perfect"]) for end in ("won", "drawn", "lost")]
+            assert shares == truth["against_perfect"]
+            assert row["losing line as second"] == (truth["losing_line"] or "")
     failed = rows[16]
     assert failed["failure"] == "no idea" and failed["won as first v perfect"] == failed["mistakes, all"] == ""
     exploitability = agents[15][2]["verdict"]["exploitability"]
@@ -155,8 +157,9 @@ def test_seconds_a_move_are_of_the_moves_after_the_opening() -> None:
 
 def test_a_losing_line_is_told_by_its_cells() -> None:
     """On Connect Four the stones of 4, 4, 3, ... fall into their columns; cells are counted from the top left."""
-    told = {"losing line": "4453", "given away": "given away at ply 2", "shortest": False}
-    found = _losing(GAMES["ConnectFour-v0"], {"as first": told})
+    none = {"losing_line": None}
+    lost = {"losing_line": "4453", "given_away": "given away at ply 2", "shortest": False}
+    found = _losing(GAMES["ConnectFour-v0"], {"as_first": lost, "as_second": none})
     assert found["second"] is None
     assert found["first"] == {
         "moves": "4453",
@@ -165,6 +168,7 @@ def test_a_losing_line_is_told_by_its_cells() -> None:
         "given_away": "given away at ply 2",
         "shortest": False,
     }
-    won = _losing(GAMES["TicTacToe-v0"], {"as second": {"losing line": "14253"}})["second"]
+    lost = {"losing_line": "14253", "given_away": None, "shortest": True}
+    won = _losing(GAMES["TicTacToe-v0"], {"as_first": none, "as_second": lost})["second"]
     assert (won["winning_cells"], won["given_away"], won["shortest"]) == ([0, 1, 2], None, True)
     assert _losing(GAMES["TicTacToe-v0"], None) == {"first": None, "second": None}

@@ -209,7 +209,7 @@ def test_a_player_that_draws_its_moves_is_said_to_and_nothing_is_proven_of_it(re
     assert "draws its moves" not in read(record) + "".join(own_lines(record["games"][0]))
     agent["verdict"]["basis"] = "draws its moves"
     for seat in ("first", "second"):
-        agent["verdict"][f"as {seat}"] |= {"infallible": None, "losing line": None}
+        agent["verdict"][f"as_{seat}"] |= {"unbeatable": None, "losing_line": None}
         agent["losing"][seat] = None
     shown = "".join(own_lines(record["games"][0]))
     assert "another run gives other figures" in read(record) and "another run gives other figures" in shown
@@ -237,13 +237,15 @@ def agent_of(record: dict[str, Any], game: int, name: str) -> dict[str, Any]:
     return found
 
 
+UNKNOWN = {"unbeatable": None, "losing_line": None, "against_perfect": [0.0, 1.0, 0.0]}
+"""The record of a seat of which nothing is known."""
 SEAT_TRUTHS: list[tuple[dict[str, Any], Any, str]] = [
-    ({"infallible": True}, None, "cannot be beaten"),
-    ({"infallible": False}, {"shortest": True, "cells": [0] * 7}, "loses in 7 plies"),
-    ({"infallible": False}, {"shortest": False, "cells": [0] * 7}, "loses in at most 7 plies"),
-    ({"infallible": False}, None, "can be beaten"),
-    ({"v perfect": [0.5, 0.25, 0.25]}, None, "wins 50 % of games against perfect play"),
-    ({"v perfect": [0.0, 1.0, 0.0]}, None, "is not known to lose"),
+    ({"unbeatable": True}, None, "cannot be beaten"),
+    ({"unbeatable": False}, {"shortest": True, "cells": [0] * 7}, "loses in 7 plies"),
+    ({"unbeatable": False}, {"shortest": False, "cells": [0] * 7}, "loses in at most 7 plies"),
+    ({"unbeatable": False}, None, "can be beaten"),
+    ({"against_perfect": [0.5, 0.25, 0.25]}, None, "wins 50 % of games against perfect play"),
+    ({"against_perfect": [0.0, 1.0, 0.0]}, None, "is not known to lose"),
     ({}, None, "is not known to lose"),
 ]
 
@@ -256,7 +258,8 @@ def test_the_truth_of_a_seat_is_told_in_words(
     agent = agent_of(record, 0, "my_table.npz")
     if line:
         line = line | {"moves": "1234567", "given_away": None, "winning_cells": []}
-    agent["verdict"] = {"method": "", "basis": "fixed map", "as first": truth, "as second": {"infallible": True}}
+    agent["verdict"] = {"method": "", "basis": "fixed map", "exploitability": None}
+    agent["verdict"] |= {"as_first": UNKNOWN | truth, "as_second": UNKNOWN | {"unbeatable": True}}
     agent["losing"] = {"first": line, "second": None}
     alike = words == "cannot be beaten"
     told = f"In both seats it {words}." if alike else f"As first it {words}; as second it cannot be beaten."
@@ -281,7 +284,7 @@ def test_the_question_if_it_is_beatable_has_its_answer(
     record["games"] = record["games"][:1]
     best = record["games"][0]["agents"][0]
     for seat, safe in (("first", first), ("second", second)):
-        best["verdict"][f"as {seat}"] = {"infallible": safe}
+        best["verdict"][f"as_{seat}"] = UNKNOWN | {"unbeatable": safe}
         best["losing"][seat] = None
     assert f"Is it beatable? {answer} " in read(record)
 
@@ -351,12 +354,13 @@ def test_who_loses_nothing_is_named(record: dict[str, Any]) -> None:
     seats = [(True, True, None), (True, True, None), (True, False, line), (False, True, line), (None, None, None)]
     for agent, name, (first, second, lost) in zip(game["agents"], "abcde", seats, strict=True):
         agent |= {"name": name, "role": "cast", "losing": {"first": None, "second": lost}}
-        agent["verdict"] |= {"as first": {"infallible": first}, "as second": {"infallible": second}}
+        for seat, safe in (("first", first), ("second", second)):
+            agent["verdict"][f"as_{seat}"] = UNKNOWN | {"unbeatable": safe}
     text = read(record)
     for sentence in ("Nothing beats a and b .", "As first nothing beats c .", "As second nothing beats d ."):
         assert sentence in text
     assert "No lost game is known of e ." in text
-    game["agents"][4]["verdict"] |= {"as first": {"infallible": True}, "as second": {"infallible": True}}
+    game["agents"][4]["verdict"] |= dict.fromkeys(("as_first", "as_second"), UNKNOWN | {"unbeatable": True})
     assert "Nothing beats a , b and e ." in read(record)
 
 

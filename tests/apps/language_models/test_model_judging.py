@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,15 +18,17 @@ import pytest
 from chat_server import Stub, drawn, first_legal, legal_in, serving
 
 from tictac_apps import cli
-from tictac_apps.language_models import TextPolicy, read_transcript
+from tictac_apps.language_models import AnswerCounts, TextPolicy, read_transcript
 from tictac_apps.language_models.harness import lenient_move
 from tictac_apps.language_models.judging import Examined
 from tictac_env import audit, verdict
 from tictac_env.arena import Audit, ScoredPosition, Suite, move_accuracy
-from tictac_env.arena.auditing import answer_lines, lost_game
+from tictac_env.arena.lost_games import lost_game
+from tictac_env.arena.report import answer_lines
 from tictac_env.arena.results import seat_result
 from tictac_env.games import get_game
 from tictac_env.policies import Policy, load_player, make_policy
+from tictac_env.policies.answers import NearMiss
 from tictac_env.position import IllegalMove, Position, canonical
 from tictac_env.position_batch import PositionBatch
 from tictac_env.rng import position_seed
@@ -61,9 +64,9 @@ def test_a_model_that_draws_is_judged_by_its_answers_in_one_position_of_each_cla
     found = audit(TextPolicy(drawn), TTT, seed=5, progress=False)
     wanted = audit(Folded(), TTT, seed=5, progress=False)
     assert found.verdict == wanted.verdict and found.measures == wanted.measures
-    assert found.answers is not None and found.answers["symmetric"] is True
-    assert found.answers["positions"] == found.answers["counts"]["all"]["answers"] == CLASSES
-    phases = [found.answers["counts"][name]["moves"] for name in ("opening", "middle", "end")]
+    assert found.answers is not None and found.answers.symmetric is True
+    assert found.answers.positions == found.answers.counts["all"].answers == CLASSES
+    phases = [found.answers.counts[name].moves for name in ("opening", "middle", "end")]
     assert sum(phases) == CLASSES and min(phases) > 0
     assert Audit.from_json(found.to_json()) == found
 
@@ -72,7 +75,7 @@ def test_all_positions_are_asked_about_on_request() -> None:
     found = audit(TextPolicy(first_legal), TTT, progress=False, symmetric=False)
     wanted = audit(lambda observation, mask: int(mask.argmax()), TTT, progress=False)
     assert found.verdict == wanted.verdict and found.measures == wanted.measures
-    assert found.answers is not None and found.answers["positions"] == POSITIONS and wanted.answers is None
+    assert found.answers is not None and found.answers.positions == POSITIONS and wanted.answers is None
 
 
 def test_many_are_asked_at_once_and_never_more(server: Stub) -> None:
@@ -116,7 +119,7 @@ def test_a_position_without_a_legal_answer_is_lost() -> None:
         regrets.append(move_regret(position, entry.action).outcome)
     np.testing.assert_array_equal(accuracy.mistake_shares[::7] > 0, np.array(regrets) > 0)
     found = audit(player, TTT, progress=False)
-    assert found.answers is not None and found.answers["counts"]["all"]["failures"] > 50
+    assert found.answers is not None and found.answers.counts["all"].failures > 50
     with pytest.raises(IllegalMove, match="named no move in 1 answers, the last ending 'I resign'"):
         Examined(player, symmetric=False).act(Position.from_moves(TTT, "9"), 0)
     with pytest.raises(IllegalMove, match="named no move"):
@@ -131,14 +134,16 @@ def test_the_shortest_game_forfeited_on_a_large_board_is_the_game_that_beats_it(
 
     player = load_player(TextPolicy(complete, retries=0, on_failure="forfeit"), C4)
     found = lost_game(player, get_game(C4), seat, 0, 2000, False)
-    end = Position.from_moves(C4, found["losing line"])
-    assert found["infallible"] is False and found["shortest"] is True
+    assert found.losing_line is not None and found.searched is not None
+    end = Position.from_moves(C4, found.losing_line)
+    assert found.unbeatable is False and found.shortest is True
     assert not end.is_over and end.ply == 4 + seat and end.moves[seat::2] == (0, 0)
-    assert found["walked"]["plies"] == 3 and 40 < found["walked"]["positions"] < 2000
+    assert found.searched.plies == 3 and 40 < found.searched.positions < 2000
     # Beyond the positions it may be asked about it forfeits the game against perfect play.
     found = lost_game(player, get_game(C4), seat, 0, 20, False)
-    assert found["infallible"] is False and found["shortest"] is False
-    assert Position.from_moves(C4, found["losing line"]).ply == 4 + seat and found["walked"]["plies"] < 3
+    assert found.losing_line is not None and found.searched is not None
+    assert found.unbeatable is False and found.shortest is False
+    assert Position.from_moves(C4, found.losing_line).ply == 4 + seat and found.searched.plies < 3
 
 
 @pytest.mark.parametrize(
@@ -169,13 +174,12 @@ def test_a_report_shows_three_near_misses_and_the_ends_of_their_answers() -> Non
     assert player.counts.moves == 5, "it was asked again"
     report = judged.answers_report(get_game(TTT))
     tail = f"{'x' * 80} **Move: 9**"[-60:]
-    assert (report["positions"], report["near misses"], report["transcript"]) == (5, 5, None)
-    assert report["examples"][0] == {"position": "", "answer": tail, "read as": "9"} and len(report["examples"]) == 3
-    assert report["counts"]["all"] == {"moves": 5, "answers": 5, "unparsed": 5, "illegal": 0, "failures": 5}
-    lines = answer_lines(report)
+    assert (report.positions, report.near_misses, report.transcript) == (5, 5, None)
+    assert report.examples[0] == NearMiss("", tail, "9") and len(report.examples) == 3
+    assert report.counts["all"] == AnswerCounts(moves=5, answers=5, unparsed=5, illegal=0, failures=5)
+    lines = list(answer_lines(report))
     assert "read as 9, after no moves" in lines[-3] and "5 positions (images of each other too)" in lines[0]
-    report |= {"transcript": "answers.jsonl", "symmetric": True, "near misses": 0}
-    lines = answer_lines(report)
+    lines = list(answer_lines(replace(report, transcript="answers.jsonl", symmetric=True, near_misses=0)))
     assert lines[-1].endswith("every answer: answers.jsonl") and not any("lenient" in line for line in lines)
     assert "one of the positions" in lines[0] and lines[2].split() == ["all", "5", "5", "5", "0", "5"]
 
@@ -188,9 +192,9 @@ def test_near_misses_are_counted_and_shown() -> None:
 
     found = audit(TextPolicy(complete, retries=1, on_failure="forfeit"), TTT, progress=False)
     assert found.answers is not None
-    opening = found.answers["counts"]["opening"]
-    assert found.answers["near misses"] == opening["unparsed"] + opening["illegal"] == 2 + 2 * 2
-    assert found.answers["examples"][0] == {"position": "", "answer": "**Move: 5**", "read as": "5"}
+    opening = found.answers.counts["opening"]
+    assert found.answers.near_misses == opening.unparsed + opening.illegal == 2 + 2 * 2
+    assert found.answers.examples[0] == NearMiss("", "**Move: 5**", "5")
     assert "6 wrong answers name a legal move" in str(found) and "'**Move: 5**', read as 5" in str(found)
 
 
@@ -201,9 +205,9 @@ def test_the_command_keeps_the_transcript_and_asks_nothing_twice(
     words = ["audit", f"{server.url}#tiny", "--json", "--in-flight", "16"]
     assert cli.main(words) == 0
     first = Audit.from_json(capsys.readouterr().out)
-    assert first.answers is not None and first.player["settings"]["in_flight"] == 16
+    assert first.answers is not None and first.player.settings["in_flight"] == 16
     (path,) = Path("transcripts").iterdir()
-    assert first.answers["transcript"] == str(path) and len(read_transcript(path)) == CLASSES
+    assert first.answers.transcript == str(path) and len(read_transcript(path)) == CLASSES
     with path.open("a") as file:
         file.write('{"player": "ti')  # the machine went down
     server.asked.clear()
@@ -216,7 +220,7 @@ def test_the_command_keeps_the_transcript_and_asks_nothing_twice(
     for more, positions in (([], 1), (["--no-symmetry"], 4)):
         assert cli.main([*words, "--suite", "corners.npz", "--quick", *more]) == 0
         found = Audit.from_json(capsys.readouterr().out)
-        assert found.answers is not None and found.answers["positions"] == positions
+        assert found.answers is not None and found.answers.positions == positions
     assert len(server.asked) == 3 and len(read_transcript(path)) == CLASSES + 3
     for more in (["--in-flight", "2"], ["--no-symmetry"]):
         assert cli.main(["audit", "rule", *more]) == 2

@@ -11,8 +11,17 @@ import numpy.typing as npt
 import pytest
 from conftest import lowest
 
-from tictac_env.arena import exact_results, exploitability, move_accuracy, play_match, prove, round_robin, verdict
-from tictac_env.arena.auditing import Audit, audit
+from tictac_env.arena import (
+    Audit,
+    audit,
+    exact_results,
+    exploitability,
+    move_accuracy,
+    play_match,
+    prove,
+    round_robin,
+    verdict,
+)
 from tictac_env.games import GAMES
 from tictac_env.policies import BatchedPolicy, Corrected, Mixture, ModelPolicy, Policy, make_policy
 from tictac_env.policies.check_policy import draws_its_moves
@@ -94,8 +103,8 @@ def test_every_measure_says_that_a_player_draws() -> None:
     accuracy = move_accuracy(drawing, "TTT-Exact-v1", seeds=2)
     assert accuracy.basis == "draws its moves: 2 answers a position"
     found = audit(drawing, "TicTacToe-v0", opponents=["rule"], games=2, progress=False)
-    assert found.verdict is not None and found.verdict["basis"] == "draws its moves"
-    assert found.matches[0]["drawing"] == ["drawing"]
+    assert found.verdict is not None and found.verdict.basis == "draws its moves"
+    assert found.matches[0].drawing == ("drawing",)
     assert str(found).count("draws its moves") == 4 and Audit.from_json(found.to_json()) == found
 
 
@@ -110,9 +119,10 @@ def test_a_verdict_that_another_run_may_refute_claims_no_proof() -> None:
             return make_policy("minimax").act(position, next(self.seeds))
 
     found = verdict(Moody())
-    assert found.unbeatable and "not beaten this time" in str(found) and "unbeatable" not in str(found)
+    assert found.as_first.unbeatable is found.as_second.unbeatable is None and not found.unbeatable
+    assert "not beaten this time" in str(found) and "unbeatable" not in str(found)
     record = audit(Moody(), progress=False)
-    assert record.verdict is not None and record.verdict["as first"]["infallible"] is None
+    assert record.verdict is not None and record.verdict.as_first.unbeatable is None
     assert "cannot be beaten" not in record.to_markdown()
 
 

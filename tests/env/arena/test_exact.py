@@ -14,6 +14,7 @@ from conftest import breadth, title
 from oracle import Chances, Oracle
 
 from tictac_env.arena import Verdict, exact_results, exploitability, verdict
+from tictac_env.arena.report import V_PERFECT, legend
 from tictac_env.games import GAMES, KInARow
 from tictac_env.policies import Policy, RandomPolicy, RulePolicy, make_policy
 from tictac_env.position import Position
@@ -52,8 +53,8 @@ def check_verdict(found: Verdict, truth: Oracle, player: Chances) -> None:
     for mark, sign, seat in (("X", 1, found.as_first), ("O", -1, found.as_second)):
         for share, replies in (
             (seat.against_random, truth.uniform),
-            (seat.against_best, truth.uniform_best),
-            (seat.against_first_best, truth.first_best),
+            (seat.against_perfect, truth.uniform_best),
+            (seat.against_minimax_first, truth.first_best),
         ):
             sides = (player, replies) if mark == "X" else (replies, player)
             assert tuple(share) == pytest.approx(truth.expected(*sides)[::sign])
@@ -109,9 +110,9 @@ def test_minimax_is_unbeatable(name: str) -> None:
     assert found.unbeatable and found.as_first.unbeatable and found.as_second.unbeatable
     assert found.exploitability == 0 == float(exploitability(name))
     assert found.as_first.losing_line is None and found.as_second.losing_line is None
-    assert found.as_first.against_best == (0, pytest.approx(1), 0)
+    assert found.as_first.against_perfect == (0, pytest.approx(1), 0)
     assert "unbeatable" in str(found)
-    assert "probabilities: over all draws" in str(found).splitlines()[-1]
+    assert "Judged by its probabilities" in str(found).splitlines()[-1] and V_PERFECT in str(found)
     if name != "minimax-first:9":
         wins = found.as_first.against_random.wins
         assert wins == pytest.approx(0.99479, abs=5e-6) if name == "minimax-first" else wins < 0.97
@@ -227,7 +228,7 @@ def test_a_verdict_is_a_table_of_its_numbers_and_the_boards_of_the_lost_games() 
     assert len(heads) == len(first) == len(second)
     assert first[:2] == ["first", f"yes, by 52468319 ({found.as_first.given_away})"]
     assert second[:2] == ["second", f"yes, by 1564329 ({found.as_second.given_away})"]
-    assert "v best: against any move" in shown
+    assert legend("probabilities") in shown and V_PERFECT in shown
 
     pictures = list(root.iter(f"{SVG}svg"))
     assert len(pictures) == len("52468319") + len("1564329")

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -229,7 +230,7 @@ def test_a_worker_asks_no_other_player_of_that_name() -> None:
     chunk = Chunk(0, *reply_layers.first_positions(game, 1))
     assert len(Asker("rule", identity, game, 0)(chunk).moves) == 9
     with pytest.raises(ValueError, match="rule is another player in a worker than here"):
-        Asker("rule", identity | {"checkpoint_sha256": "0" * 64}, game, 0)(chunk)
+        Asker("rule", replace(identity, checkpoint_sha256="0" * 64), game, 0)(chunk)
 
 
 @pytest.mark.parametrize("damages", breadth([20], [1000]))

@@ -59,8 +59,8 @@ def test_results_are_those_of_the_verdict_where_there_is_one(game: Game, name: s
     full = verdict(policy, game, seed=3)
     for opponent, of_seat in (
         ("random", "random"),
-        (Minimax(), "best"),
-        (MinimaxFirst(), "first_best"),
+        (Minimax(), "perfect"),
+        (MinimaxFirst(), "minimax_first"),
     ):  # exact values
         found = exact_results(policy, opponent, game, seed=3)
         assert found.basis == full.basis and found.exact

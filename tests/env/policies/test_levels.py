@@ -34,7 +34,7 @@ def test_on_tic_tac_toe_each_level_is_harder_to_exploit_until_none_is_and_loses_
         assert above.exploitability < below.exploitability or above.exploitability == below.exploitability == 0
     assert verdicts[-1].exploitability == 0
     for seat in ("as_first", "as_second"):
-        losses = [getattr(found, seat).against_best.losses for found in verdicts]
+        losses = [getattr(found, seat).against_perfect.losses for found in verdicts]
         assert losses == sorted(losses, reverse=True) and len(set(losses)) == 10 and losses[-1] == 0
     assert verdicts[-1].unbeatable and verdicts[0].basis == "probabilities"
 

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from tictac_agents import (
     ValueTD,
 )
 from tictac_env.arena import play_match, verdict
-from tictac_env.policies import OpponentPool, Policy, RandomPolicy, load_player, make_policy
+from tictac_env.policies import OpponentPool, PlayerIdentity, Policy, RandomPolicy, load_player, make_policy
 from tictac_env.policies.loading import Player
 from tictac_env.position import Position
 
@@ -62,7 +63,7 @@ def test_a_file_plays_as_the_agent_that_was_saved(name: str, tmp_path: Path) -> 
     assert (player.name, player.kind, player.agent, str(player.policy)) == ("mine", "file", name, "mine")
     assert player.checkpoint_sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
     assert player.settings["algorithm"] == name and player.budget.startswith("no search")
-    assert json.loads(json.dumps(player.identity)) == player.identity
+    assert PlayerIdentity(**json.loads(json.dumps(asdict(player.identity)))) == player.identity
     assert verdict(player.policy).as_first == verdict(agent).as_first
     assert load_player(str(path), TTT).identity == player.identity
 
@@ -191,7 +192,7 @@ def test_networks_come_from_their_files(tmp_path: Path) -> None:
         player = load_player(tmp_path / f"{name}.zip", TTT)
         assert (player.name, player.agent) == (name, agent)
         assert player.budget == "no search; one evaluation of a network"
-        assert json.loads(json.dumps(player.identity)) == player.identity
+        assert PlayerIdentity(**json.loads(json.dumps(asdict(player.identity)))) == player.identity
         assert verdict(player.policy).exploitability >= 0  # it plays no illegal move anywhere
     for name, _ in list(made.items())[:3]:
         with pytest.raises(ValueError, match=rf"{name}\.zip"):
