@@ -57,9 +57,9 @@ UNLOST, DRAWN, OVER_80 = "never loses to minimax", "draws against itself", "wins
 SYSTEMS: tuple[Case, ...] = (
     Case(
         "S0",
-        "TD until proven infallible",
+        "TD until proven unbeatable",
         "S0ValueTD:S0",
-        note="infallible, usually within a minute (a rerun: 4 of 6 seeds within one, after 240,000-1,240,000 games)",
+        note="unbeatable, usually within a minute (a rerun: 4 of 6 seeds within one, after 240,000-1,240,000 games)",
         claim="unbeatable",
     ),
     Case("S1", "two value vectors, 50 games", "ValueTD:S1:50", note="no figure", claim="beatable"),
@@ -146,8 +146,8 @@ NETWORKS = ("DQN", "FittedQ", "S2Network")
 Run = dict[str, Any]
 """The figures of one seed."""
 CLAIMS: dict[str, Callable[[Run], bool]] = {
-    "unbeatable": lambda found: bool(found["infallible"]),
-    "beatable": lambda found: not found["infallible"],
+    "unbeatable": lambda found: bool(found["unbeatable"]),
+    "beatable": lambda found: not found["unbeatable"],
     UNLOST: lambda found: lost_to_minimax(found) == 0,
     DRAWN: lambda found: bool(found["draws itself"]),
     OVER_80: lambda found: min(found[f"{seat}: v random"][0] for seat in ("first", "second")) > 0.8,
@@ -207,7 +207,7 @@ def run(settings: RunSettings) -> Run:
     spent = time.process_time() - began
     found = verdict(policy, "TicTacToe-v0", seed)
     row = figures(seed, games, spent) | {"positions of 627": positions}
-    row |= {"exploitability": found.exploitability, "infallible": found.unbeatable}
+    row |= {"exploitability": found.exploitability, "unbeatable": found.unbeatable}
     row |= seat_figures("first", found.as_first) | seat_figures("second", found.as_second)
     row |= training_figures(policy) if isinstance(policy, StateLearner) else {}
     return row | ({"processor": processor_features()} if kind in NETWORKS else {})
@@ -215,7 +215,7 @@ def run(settings: RunSettings) -> Run:
 
 def figures(seed: int, games: int, seconds: float) -> Run:
     """The figures that all runs have, so far as they are known without a verdict."""
-    unknown = {"positions of 627": 0, "exploitability": None, "infallible": None}
+    unknown = {"positions of 627": 0, "exploitability": None, "unbeatable": None}
     return {"seed": seed, "games": games, "CPU-s": round(seconds, 2), **unknown}
 
 

@@ -114,7 +114,7 @@ def summary(case: Case, runs: Sequence[Run]) -> Row:
         "published, second": case.as_second,
         "ours, first": shares(runs, "first"),
         "ours, second": shares(runs, "second"),
-        "infallible": f"{sum(found['infallible'] for found in runs)} of {len(runs)}" if judged(runs) else "",
+        "unbeatable": f"{sum(found['unbeatable'] for found in runs)} of {len(runs)}" if judged(runs) else "",
         "source's claim": case.claim,
         "fails in": failures(case.claim, runs) if case.claim else "",
         "exploitability": spread([found["exploitability"] for found in runs], ".3f") if judged(runs) else "",
@@ -193,7 +193,7 @@ def plot(runs: dict[str, list[Run]], path: Path) -> None:
     left, right = figure.subplots(1, 2, sharey=True)
     for height, found in enumerate(reversed(runs.values())):
         spots = [height + 0.25 * (i / max(len(found) - 1, 1) - 0.5) for i in range(len(found))]
-        colours = ["#2a7f3f" if one["infallible"] else "#c8442e" for one in found]
+        colours = ["#2a7f3f" if one["unbeatable"] else "#c8442e" for one in found]
         left.scatter([one["exploitability"] for one in found], spots, c=colours, s=22)
         right.scatter([100 * one["second: v random"][0] for one in found], spots, c=colours, s=22)
     left.set_yticks(range(len(runs)), list(reversed(runs)))

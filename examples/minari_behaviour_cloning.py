@@ -97,7 +97,7 @@ def judged(clone: Clone, game: str) -> str:
         return f"mistakes {tictac_env.move_accuracy(clone, 'C4-Exact-v1').overall.mistakes}"
     found = tictac_env.verdict(clone, game)
     lines = [seat.losing_line and f"loses {seat.losing_line}" for seat in (found.as_first, found.as_second)]
-    return f"exploitability {float(found.exploitability):.3f}; " + "; ".join(line or "infallible" for line in lines)
+    return f"exploitability {float(found.exploitability):.3f}; " + "; ".join(line or "unbeatable" for line in lines)
 
 
 def main() -> None:

@@ -475,7 +475,7 @@ TABLES: dict[str, Callable[[], Table | str]] = {
         systems,
         (
             *("system", "learner", "published, first", "ours, first", "published, second", "ours, second"),
-            *("infallible", "source's claim", "fails in"),
+            *("unbeatable", "source's claim", "fails in"),
         ),
     ),
     "deep-agents": partial(whole, "learning", "summary"),

@@ -116,8 +116,8 @@ def test_the_reproduction_is_compared_with_the_record(
     call("benchmarks.reproduce", words, monkeypatch)
     assert "3 runs: the same to the bit" in capsys.readouterr().out
     runs = tmp_path / "reproduce-runs.jsonl"
-    runs.write_text(runs.read_text().replace('"infallible":false', '"infallible":true', 1))
-    with pytest.raises(SystemExit, match="infallible is True, recorded False"):
+    runs.write_text(runs.read_text().replace('"unbeatable":false', '"unbeatable":true', 1))
+    with pytest.raises(SystemExit, match="unbeatable is True, recorded False"):
         call("benchmarks.reproduce", words, monkeypatch)
     call("benchmarks.reproduce", words[1:], monkeypatch)
     assert {row["system"] for row in table(tmp_path / "reproduce.json", "summary")} == {"S3"}
