@@ -7,7 +7,6 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -21,7 +20,7 @@ from tictac_env.arena.tournament import play_match
 from tictac_env.arena.verdicts import Walk, walk_replies
 from tictac_env.checks import flag, positive, whole
 from tictac_env.games import Game, game_name
-from tictac_env.policies import Player, Reading, game_for, load_player
+from tictac_env.policies import Player, PlayerLike, Reading, game_for, load_player
 from tictac_env.solver.book import opening_book_of
 from tictac_env.solver.enumerate import TooManyPositions
 
@@ -32,10 +31,10 @@ MOST_POSITIONS = 10_000
 
 
 def audit(
-    player: Any,
+    player: PlayerLike,
     game: str | Game | None = None,
     suite: Suite | str | None = None,
-    opponents: Sequence[Any] = (),
+    opponents: Sequence[PlayerLike] = (),
     games: int = 100,
     exact: bool = True,
     seed: int = 0,

@@ -212,13 +212,13 @@ def all_openings(game: str | Game, plies: int = 2) -> list[Position]:
     layer = [Position.start(game)]
     for ply in range(1, plies + 1):
         following = (position.play(action) for position in layer for action in position.legal_actions)
-        found: dict[Position, None] = {}
+        openings: dict[Position, None] = {}
         for position in following:
             if not position.is_over:
-                found.setdefault(position)
-            if len(found) > MOST:
+                openings.setdefault(position)
+            if len(openings) > MOST:
                 raise ValueError(f"there are more than {MOST:,} openings of {ply} plies, and {plies} were asked for")
-        layer = list(found)
+        layer = list(openings)
         if not layer:
             raise ValueError(f"there are no openings of {plies} plies: the game is over by then")
     return layer
@@ -246,16 +246,16 @@ def sampled_openings(game: str | Game, plies: int, count: int, seed: int = 0) ->
     """
     rules, plies, count = get_game(game), whole("plies", plies), positive("count", count, MOST)
     rng = Random(whole("seed", seed))
-    found: dict[Position, None] = {}
+    openings: dict[Position, None] = {}
     misses = 0
-    while len(found) < count:
+    while len(openings) < count:
         position = random_opening(rules, plies, rng)
-        misses = misses + 1 if position is None or position in found else 0
+        misses = misses + 1 if position is None or position in openings else 0
         if misses == ATTEMPTS:
-            raise ValueError(f"there are only {len(found)} openings of {plies} plies to be found, not {count}")
+            raise ValueError(f"there are only {len(openings)} openings of {plies} plies to be found, not {count}")
         if position is not None:
-            found.setdefault(position)
-    return list(found)
+            openings.setdefault(position)
+    return list(openings)
 
 
 def random_opening(game: Game, plies: int, rng: Random) -> Position | None:
@@ -285,13 +285,13 @@ def starting_positions(game: str | Game, name: str) -> tuple[Position, ...] | No
     kind, _, number = name.partition(":")
     plies = parse_whole(number) if kind == "random" else None
     if plies is not None:
-        rng, found = Random(0), list[Position]()
+        rng, starts = Random(0), list[Position]()
         for length in range(plies + 1):
             drawn = (random_opening(rules, length, rng) for _ in range(ATTEMPTS))
-            found += islice((position for position in drawn if position is not None), RANDOM_STARTS)
-            if len(found) < RANDOM_STARTS * (length + 1):
+            starts += islice((position for position in drawn if position is not None), RANDOM_STARTS)
+            if len(starts) < RANDOM_STARTS * (length + 1):
                 raise ValueError(f"{rules!r} is too often over after {length} random moves to start there")
-        return tuple(found)
+        return tuple(starts)
     if name == "empty":
         return None
     if name != "reachable":
@@ -325,15 +325,15 @@ def as_openings(game: Game, openings: int | Sequence[Position | str]) -> list[Po
         raise ValueError(f"openings must be a number of plies, or positions and move strings, not {shown(openings)}")
     if isinstance(openings, int):
         return all_openings(game, openings)
-    found: dict[Position, None] = {}
-    for one in openings:
-        position = one if isinstance(one, Position) else Position.from_moves(game, one)
+    starts: dict[Position, None] = {}
+    for opening in openings:
+        position = opening if isinstance(opening, Position) else Position.from_moves(game, opening)
         if position.game != game or position.is_over:
             raise ValueError(f"{position!r} is no opening of this game" + (": it is over" if position.is_over else ""))
-        if position in found:
+        if position in starts:
             raise ValueError(f"the opening {position!r} comes twice")
         position = Position.from_moves(game, position.to_moves())  # players see the moves
-        found[position] = None
-    if not found:
+        starts[position] = None
+    if not starts:
         raise ValueError("there are no openings")
-    return list(found)
+    return list(starts)

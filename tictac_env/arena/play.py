@@ -16,7 +16,7 @@ from itertools import islice
 from pathlib import Path
 from time import perf_counter
 from types import FrameType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from tictac_env.arena.game_record import Entrant, Fixture, GameRecord
 from tictac_env.games import UNFINISHED, Game, shown
 from tictac_env.jobs import Workers, map_jobs
 from tictac_env.lazy import Undivided
-from tictac_env.policies import POLICIES, OpponentPool, Player, Policy, answer, load_player
+from tictac_env.policies import POLICIES, OpponentPool, Player, PlayerLike, Policy, answer, load_player
 from tictac_env.policies.adapters import FunctionPolicy, ModelPolicy
 from tictac_env.policies.check_policy import ASKING_SECONDS, draws_its_moves
 from tictac_env.policies.policy import actions_of, illegal_choice
@@ -38,6 +38,10 @@ BOARDS_WITH_A_SEARCH = 64
 """The same if the other player thinks about each board by itself."""
 WARM_UP = 60.0
 """Seconds that a player may take for the move that does not count, if its time is limited."""
+
+
+Players: TypeAlias = Mapping[str, PlayerLike] | Sequence[PlayerLike]
+"""The players of a tournament: by names of the caller's own, or in a list."""
 
 
 class GameJob(NamedTuple):
@@ -156,7 +160,7 @@ def play_games(
                     if member.one_game_at_a_time:
                         member.game_over(board.position)
             if over:
-                going = [one for one in going if not one[1].over]
+                going = [(number, board) for number, board in going if not board.over]
                 for number, board in over:
                     seconds = board.seconds[0], board.seconds[1]
                     yield number, Played(board.position, board.result, board.forfeit, seconds)
@@ -171,8 +175,8 @@ def _move(boards: Sequence[_Board], seeds: Sequence[int], forfeits: bool, clock:
     began = perf_counter()
     try:
         with clock.running(len(boards)):
-            asked = PositionBatch.of([board.position for board in boards])
-            actions = actions_of(policy, asked, np.array(seeds, np.int64)).tolist()
+            batch = PositionBatch.of([board.position for board in boards])
+            actions = actions_of(policy, batch, np.array(seeds, np.int64)).tolist()
     except (Exception, SystemExit, TimeUp):
         if not forfeits:
             raise
@@ -263,7 +267,7 @@ class Clock:
             raise TimeUp
 
 
-def load_entrants(players: Mapping[str, Any] | Sequence[Any], game: Game) -> dict[Entrant, Player]:
+def load_entrants(players: Players, game: Game) -> dict[Entrant, Player]:
     """The players of a tournament, loaded, by what records call them; in their order.
 
     Raises:
@@ -274,7 +278,7 @@ def load_entrants(players: Mapping[str, Any] | Sequence[Any], game: Game) -> dic
     for name, player in given_players(players):
         loaded = load_player(player, game)
         entrant = entrant_of(loaded, str(name) or (player if isinstance(player, str) and loaded.kind == "name" else ""))
-        if entrant.name in {one.name for one in entrants}:
+        if entrant.name in {other.name for other in entrants}:
             raise ValueError(f"two players are named {entrant.name!r}; give a dict of players by names of your own")
         entrants[entrant] = loaded
     if len(entrants) < 2:
@@ -282,7 +286,7 @@ def load_entrants(players: Mapping[str, Any] | Sequence[Any], game: Game) -> dic
     return entrants
 
 
-def given_players(players: Mapping[str, Any] | Sequence[Any]) -> list[tuple[str, Any]]:
+def given_players(players: Players) -> list[tuple[str, PlayerLike]]:
     """The players with their names, "" for a player without."""
     if isinstance(players, str) or not isinstance(players, (Mapping, Sequence)):
         raise ValueError(f"players must be a list of players, or a dict of them by name, not {shown(players)}")
@@ -320,7 +324,7 @@ def entrant_of(player: Player, name: str = "") -> Entrant:
     return Entrant(name or player.name, json.dumps(settings, sort_keys=True), checkpoint)
 
 
-def content_hash(policy: Any) -> str:
+def content_hash(policy: object) -> str:
     """The SHA-256 hash, in hexadecimal, of what a policy that came from no file has learned, or of its source code.
 
     It covers what a `Learner` has learned, the parameters of a model of Stable-Baselines3, arrays in attributes, and
@@ -355,7 +359,7 @@ def _content(thing: Any) -> Iterator[bytes]:
                 yield from _content(value)
 
 
-def _values(values: Any) -> Iterator[bytes]:
+def _values(values: object) -> Iterator[bytes]:
     """The arrays, tensors and numbers in nested dicts, with their names."""
     if isinstance(values, Mapping):
         for name in sorted(values, key=str):
@@ -419,7 +423,7 @@ def play_by_workers(
     sides: Mapping[Entrant, Policy],
     starts: Mapping[str, Position],
     played: Mapping[Fixture, GameRecord],
-    players: Any,
+    players: Players,
     game: Game,
     workers: Workers,
     drawing: set[str],
@@ -451,24 +455,26 @@ def play_by_workers(
 
 def _by_boards_together(schedule: Sequence[Fixture], sides: Mapping[Entrant, Policy]) -> dict[int, list[Fixture]]:
     """The games by how many of them are played side by side."""
-    found: dict[int, list[Fixture]] = {}
+    by_boards: dict[int, list[Fixture]] = {}
     for fixture in schedule:
-        found.setdefault(boards_together((sides[fixture.first], sides[fixture.second])), []).append(fixture)
-    return found
+        by_boards.setdefault(boards_together((sides[fixture.first], sides[fixture.second])), []).append(fixture)
+    return by_boards
 
 
 class _Games(list[Fixture]):
     """Games for a worker, which an error about them names shortly."""
 
     def __str__(self) -> str:
-        one, more = self[0], f" and {len(self) - 1} more games" if len(self) > 1 else ""
-        return f"{one.first.name} v {one.second.name}, round {one.round}{more}"
+        fixture, more = self[0], f" and {len(self) - 1} more games" if len(self) > 1 else ""
+        return f"{fixture.first.name} v {fixture.second.name}, round {fixture.round}{more}"
 
 
 class _Worker:
     """Plays games in a worker, where it loads the players at the first."""
 
-    def __init__(self, players: Any, entrants: Sequence[Entrant], game: Game, starts: Mapping[str, Position]) -> None:
+    def __init__(
+        self, players: Players, entrants: Sequence[Entrant], game: Game, starts: Mapping[str, Position]
+    ) -> None:
         self._players, self._entrants, self._game, self._starts = players, entrants, game, starts
         self._sides: dict[Entrant, Policy] | None = None
         self._drawing: set[str] = set()
@@ -482,8 +488,8 @@ class _Worker:
 
     def _load(self) -> dict[Entrant, Policy]:
         loaded = load_entrants(self._players, self._game)
-        given = self._players.values() if isinstance(self._players, Mapping) else self._players
-        for player, here, there in zip(given, loaded, self._entrants, strict=True):
+        players = self._players.values() if isinstance(self._players, Mapping) else self._players
+        for player, here, there in zip(players, loaded, self._entrants, strict=True):
             if here != there and isinstance(player, (str, os.PathLike)):  # objects were sent as they are
                 raise ValueError(f"{there.name} is another player in a worker than here: {here}, not {there}")
         return {entrant: player.policy for entrant, player in zip(self._entrants, loaded.values(), strict=True)}

@@ -32,10 +32,10 @@ def student_quantile(freedom: int, confidence: float) -> float:
     return sqrt(freedom) * tan(root(excess, 0.0, pi / 2, 1e-15))
 
 
-def sign_test(one: int, other: int) -> float:
-    """The exact p-value (two-sided) of having seen two outcomes so often, if both are equally likely."""
-    seen, ways, term = one + other, 0, 1
-    for count in range(min(one, other) + 1):
+def sign_test(more: int, fewer: int) -> float:
+    """The exact p-value (two-sided) of the numbers of two outcomes, if both are equally likely."""
+    seen, ways, term = more + fewer, 0, 1
+    for count in range(min(more, fewer) + 1):
         ways += term
         term = term * (seen - count) // (count + 1)
     return min(1.0, 2 * ways / (1 << seen))

@@ -38,7 +38,7 @@ from tictac_env.arena.reply_layers import (
 from tictac_env.checks import SEATS, Ints, flag, one_of, positive, whole
 from tictac_env.games import DRAWN, LOST, Game, describe_game, game_name, game_of
 from tictac_env.jobs import Workers, joined, map_jobs
-from tictac_env.policies import PlayerIdentity, Policy, as_policy, game_for, load_player
+from tictac_env.policies import PlayerIdentity, PlayerLike, Policy, as_policy, game_for, load_player
 from tictac_env.policies.check_policy import DRAWS, advice_on_drawing, draws_its_moves
 from tictac_env.policies.policy import actions_of, illegal_choice
 from tictac_env.position import Position
@@ -81,7 +81,7 @@ class Asker:
         policy: the player itself; None in a worker.
     """
 
-    player: Any
+    player: PlayerLike
     identity: PlayerIdentity
     game: Game
     seed: int
@@ -105,12 +105,12 @@ class Asker:
         wrong = np.flatnonzero((moves < 0) | (moves >= game.num_actions)).tolist()
         if not wrong:
             replies = np.empty((2, len(batch) * game.num_actions), np.int64)
-            found = replies_of(game, batch.own, batch.opp, moves.astype(np.int8), *replies)
-            wrong = [found.illegal] if found.illegal >= 0 else []
+            answers = replies_of(game, batch.own, batch.opp, moves.astype(np.int8), *replies)
+            wrong = [answers.illegal] if answers.illegal >= 0 else []
         if wrong:
             raise illegal_choice(policy, batch[wrong[0]], int(moves[wrong[0]]))
-        own, opp = distinct(*replies[:, : found.going])
-        return Answers(moves.astype(np.int8), own, opp, (int(found.won), int(found.drawn), int(found.lost)))
+        own, opp = distinct(*replies[:, : answers.going])
+        return Answers(moves.astype(np.int8), own, opp, (int(answers.won), int(answers.drawn), int(answers.lost)))
 
 
 CLAIMS = {"never loses": LOST, "wins": DRAWN}
@@ -206,18 +206,18 @@ class Proof:
     def __str__(self) -> str:
         game = game_name(game_of(self.game)) or self.game
         who = f"{self.player['name']} as {SEATS[self.seat]} on {game}"
-        asked = f"{self.positions:,} positions in {len(self.plies)} plies"
+        extent = f"{self.positions:,} positions in {len(self.plies)} plies"
         if self.refutations:
             more = f" and {len(self.refutations) - 1:,} more games" if len(self.refutations) > 1 else ""
-            return f"{who}: refuted ({self.claim!r}) by {self.refutations[0]}{more}; {asked}"
+            return f"{who}: refuted ({self.claim!r}) by {self.refutations[0]}{more}; {extent}"
         if not self.complete:
-            return f"{who}: not yet proven; {asked} so far"
+            return f"{who}: not yet proven; {extent} so far"
         ends = [f"{sum(getattr(ply, name) for ply in self.plies):,} {name}" for name in ("won", "drawn", "lost")]
-        return f"{who}: {self.proven}, proven against every reply; {asked}, games ended: {', '.join(ends)}"
+        return f"{who}: {self.proven}, proven against every reply; {extent}, games ended: {', '.join(ends)}"
 
 
 def prove(
-    player: Any,
+    player: PlayerLike,
     seat: int = 0,
     game: str | Game | None = None,
     *,
@@ -353,17 +353,17 @@ def _continued(folder: Path, begun: Proof) -> Proof:
     """The proof that a folder holds, which must be this one; the new one if it holds none."""
     if not (folder / CERTIFICATE).exists():
         folder.mkdir(parents=True, exist_ok=True)
-        if others := sorted(folder.glob("ply-*")):
-            raise ValueError(f"{folder / CERTIFICATE} is missing, which says of which proof {others[0].name} is")
+        if orphans := sorted(folder.glob("ply-*")):
+            raise ValueError(f"{folder / CERTIFICATE} is missing, which says of which proof {orphans[0].name} is")
         return begun
-    found = read_proof(folder)
+    proof = read_proof(folder)
     for name in ("player", "game", "seat", "seed", "claim", "version"):
-        if getattr(found, name) != getattr(begun, name):
+        if getattr(proof, name) != getattr(begun, name):
             raise ValueError(
-                f"{folder / CERTIFICATE} is of another proof: its {name} is {getattr(found, name)!r}, "
+                f"{folder / CERTIFICATE} is of another proof: its {name} is {getattr(proof, name)!r}, "
                 f"not {getattr(begun, name)!r}"
             )
-    return found
+    return proof
 
 
 Ask = Callable[[Iterable[Chunk]], Iterable[tuple[Chunk, Answers]]]
@@ -520,8 +520,8 @@ class ListedPlayer(Policy):
             own, opp = read_positions(path)
             moves, after = read_numbers(path.with_suffix(MOVES), "i1"), self._plies.get(ply.ply + 2, NONE)
             failing = np.empty(len(own), np.bool_)
-            known = *after[:2], after.failing_own, after.failing_opp
-            row = mark_failing(self.game, own, opp, moves, *known, failing, DRAWN)
+            following = *after[:2], after.failing_own, after.failing_opp
+            row = mark_failing(self.game, own, opp, moves, *following, failing, DRAWN)
             if row >= 0:
                 raise ValueError(
                     f"{path.with_suffix(MOVES)} is damaged: the move {int(moves[row])} of row {row} is illegal, or a "
@@ -543,10 +543,10 @@ class ListedPlayer(Policy):
         for listed, chosen in self._by_ply(batch):
             rows = rows_of(listed.own, listed.opp, batch.own[chosen], batch.opp[chosen])
             actions[chosen[rows >= 0]] = listed.moves[rows[rows >= 0]]
-            if len(others := chosen[rows < 0]):
+            if len(unlisted := chosen[rows < 0]):
                 if self.otherwise is None:
-                    raise ValueError(f"the proof of {self} does not list {batch[int(others[0])]!r}")
-                actions[others] = actions_of(self.otherwise, batch.where(others), seeds[others])
+                    raise ValueError(f"the proof of {self} does not list {batch[int(unlisted[0])]!r}")
+                actions[unlisted] = actions_of(self.otherwise, batch.where(unlisted), seeds[unlisted])
         return actions
 
     def sure_wins(self, batch: PositionBatch) -> npt.NDArray[np.bool_]:

@@ -143,10 +143,10 @@ class Ratings:
         Raises:
             KeyError: no player has that name.
         """
-        one, two = self._index(player), self._index(other)
+        first, second = self._index(player), self._index(other)
         with np.errstate(invalid="ignore"):  # two without a bound
-            value = self.players[one].elo.value - self.players[two].elo.value
-            spread = self._resamples[:, one] - self._resamples[:, two]
+            value = self.players[first].elo.value - self.players[second].elo.value
+            spread = self._resamples[:, first] - self._resamples[:, second]
         if player == other:
             return Estimate(0.0, 0.0, 0.0)
         return Estimate(value, *_interval(spread, self.clusters, self.confidence))
@@ -155,37 +155,39 @@ class Ratings:
         """A row for each player, best first, for programs; None stands for no bound or an unknown rating."""
         return [
             {
-                "player": one.name,
-                **one.elo.to_dict("elo"),
-                "unbounded": {inf: "above", -inf: "below"}.get(one.elo.value, ""),
-                "score": one.score,
-                "games": one.games,
-                "distinct_games": one.distinct_games,
-                "forfeits": one.forfeits,
+                "player": player.name,
+                **player.elo.to_dict("elo"),
+                "unbounded": {inf: "above", -inf: "below"}.get(player.elo.value, ""),
+                "score": player.score,
+                "games": player.games,
+                "distinct_games": player.distinct_games,
+                "forfeits": player.forfeits,
             }
-            for one in self.players
+            for player in self.players
         ]
 
     def cross_table(self) -> list[dict[str, Any]]:
         """A row for each ordered pair of players that met: games, the score seen and the score expected."""
         return [
             {
-                "player": self.names[one],
-                "opponent": self.names[two],
-                "games": int(self.met[one, two]),
-                "score": float(self.observed[one, two]),
-                "expected": float(self.expected[one, two]),
+                "player": self.names[player],
+                "opponent": self.names[opponent],
+                "games": int(self.met[player, opponent]),
+                "score": float(self.observed[player, opponent]),
+                "expected": float(self.expected[player, opponent]),
             }
-            for one, two in np.argwhere(self.met).tolist()
+            for player, opponent in np.argwhere(self.met).tolist()
         ]
 
     def __str__(self) -> str:
         titles = ["player", f"Elo ({100 * self.confidence:g} %)", "score", "games", "distinct", "forfeits"]
         rows = [titles]
-        for one in self.players:
-            elo = "0" if one.name == self.anchor else one.elo.text()
-            score = percentage(one.score)
-            rows.append([one.name, elo, score, f"{one.games:,}", f"{one.distinct_games:,}", f"{one.forfeits:,}"])
+        for player in self.players:
+            elo = "0" if player.name == self.anchor else player.elo.text()
+            score = percentage(player.score)
+            rows.append(
+                [player.name, elo, score, f"{player.games:,}", f"{player.distinct_games:,}", f"{player.forfeits:,}"]
+            )
         lines = aligned_columns(rows, left=2)
         draws, low, high = (100 * share for share in self.draws)
         equals = f"equals draw {draws:.1f} % ({low:.1f} to {high:.1f})"
@@ -277,7 +279,7 @@ def ratings(
         return 1 / (1 + 2 * np.exp(-log_nu))
 
     return Ratings(
-        players=tuple(rated[one] for one in best_first.tolist()),
+        players=tuple(rated[player] for player in best_first.tolist()),
         anchor=anchor,
         first_advantage=estimate(ELO * fitted[-2], ELO * parameters[:, -2]),
         draws=estimate(draw_share(fitted[-1]), draw_share(parameters[:, -1])),
@@ -303,11 +305,11 @@ def _read(games: Iterable[GameRecord] | str | os.PathLike[str]) -> list[GameReco
 
 
 def _of_one_game(records: list[GameRecord], game: str | None) -> list[GameRecord]:
-    found = list(dict.fromkeys(record.fixture.game for record in records))
-    if game is not None and game not in found:
-        raise ValueError(f"there are no records of games of {game!r}; {did_you_mean(game, found)}")
-    if game is None and len(found) > 1:
-        raise ValueError(f"the records are of several games, {', '.join(found)}: say which by `game`")
+    games = list(dict.fromkeys(record.fixture.game for record in records))
+    if game is not None and game not in games:
+        raise ValueError(f"there are no records of games of {game!r}; {did_you_mean(game, games)}")
+    if game is None and len(games) > 1:
+        raise ValueError(f"the records are of several games, {', '.join(games)}: say which by `game`")
     return [record for record in records if game is None or record.fixture.game == game]
 
 
@@ -322,9 +324,9 @@ def player_names(records: Iterable[GameRecord]) -> dict[Entrant, str]:
         raise ValueError(f"ratings need games of at least two players, not of {len(entrants)}")
     names: dict[Entrant, str] = {}
     for entrant in entrants:
-        several = sum(one.name == entrant.name for one in entrants) > 1
+        several = sum(other.name == entrant.name for other in entrants) > 1
         name = f"{entrant.name} ({entrant.checkpoint[:8]})" if several and entrant.checkpoint else entrant.name
-        number = sum(one.partition(" #")[0] == name for one in names.values())
+        number = sum(other.partition(" #")[0] == name for other in names.values())
         names[entrant] = f"{name} #{number + 1}" if number else name
     return names
 
@@ -334,11 +336,13 @@ def _counted(records: Sequence[GameRecord], entrants: Sequence[Entrant]) -> tupl
     (openings, C, 3); and "openings", or "rounds" if these take their place, as all games are from one opening.
     """
     number = {entrant: index for index, entrant in enumerate(entrants)}
-    played = [one.fixture for one in records]
-    by_opening = len({one.opening for one in played}) > 1
+    played = [record.fixture for record in records]
+    by_opening = len({fixture.opening for fixture in played}) > 1
     # In order, so that the resampling does not depend on the order in which the games ended.
-    cells, cell = np.unique([(number[one.first], number[one.second]) for one in played], axis=0, return_inverse=True)
-    of_cluster = [one.opening if by_opening else one.round for one in played]
+    cells, cell = np.unique(
+        [(number[fixture.first], number[fixture.second]) for fixture in played], axis=0, return_inverse=True
+    )
+    of_cluster = [fixture.opening if by_opening else fixture.round for fixture in played]
     clusters, cluster = np.unique(of_cluster, return_inverse=True)
     counts = np.zeros((len(clusters), len(cells), 3))
     np.add.at(counts, (cluster, cell.reshape(-1), np.array([1 - record.result for record in records])), 1)
@@ -352,29 +356,32 @@ def _player_ratings(
     for record in records:
         for entrant in (record.fixture.first, record.fixture.second):
             played[entrant].append(record)
-    found = []
+    rated = []
     for (entrant, name), elo in zip(names.items(), estimates, strict=True):
-        results = [(1 + one.result if one.fixture.first == entrant else 1 - one.result) / 2 for one in played[entrant]]
-        lost = sum(bool(one.forfeit) and not result for one, result in zip(played[entrant], results, strict=True))
+        results = [
+            (1 + record.result if record.fixture.first == entrant else 1 - record.result) / 2
+            for record in played[entrant]
+        ]
+        lost = sum(bool(record.forfeit) and not result for record, result in zip(played[entrant], results, strict=True))
         score = sum(results) / len(results)
-        found.append(PlayerRating(name, elo, score, len(results), distinct_games(played[entrant]), lost))
-    return found
+        rated.append(PlayerRating(name, elo, score, len(results), distinct_games(played[entrant]), lost))
+    return rated
 
 
 def _scores(model: Davidson, total: Floats, fitted: Floats) -> tuple[Floats, Floats, Floats]:
     """The mean results of each player against each, seen and expected, and the numbers of games: (P, P) each."""
     points = np.array([1.0, 0.5, 0.0])
     games = total.sum(axis=1)
-    found, met = np.zeros((2, model.players, model.players)), np.zeros((model.players, model.players))
+    means, met = np.zeros((2, model.players, model.players)), np.zeros((model.players, model.players))
     first, second = model.pairings.T
     predicted = games * (model.probabilities(fitted[None])[0] @ points)
-    for one, score in zip(found, (total @ points, predicted), strict=True):
-        np.add.at(one, (first, second), score)
-        np.add.at(one, (second, first), games - score)
+    for mean, score in zip(means, (total @ points, predicted), strict=True):
+        np.add.at(mean, (first, second), score)
+        np.add.at(mean, (second, first), games - score)
     np.add.at(met, (first, second), games)
     met += met.T
     with np.errstate(invalid="ignore"):
-        observed, expected = found / met
+        observed, expected = means / met
     return observed, expected, met
 
 
@@ -388,13 +395,13 @@ def _above(model: Davidson, counts: Floats, parameters: Floats, base: int) -> Fl
     first.
     """
     strengths = parameters[:, :-2]
-    found = ELO * (strengths - strengths[:, [base]])
+    points = ELO * (strengths - strengths[:, [base]])
     reached = scored_against(model, counts)
     down, up = reached[:, base, :], reached[:, :, base]
-    found[up & ~down] = inf
-    found[down & ~up] = -inf
-    found[(~down & ~up) | model.confounded(base)] = nan
-    return found
+    points[up & ~down] = inf
+    points[down & ~up] = -inf
+    points[(~down & ~up) | model.confounded(base)] = nan
+    return points
 
 
 def _interval(values: Floats, clusters: int, confidence: float) -> tuple[float, float]:
@@ -442,24 +449,24 @@ class Davidson:
     def confounded(self, anchor: int) -> npt.NDArray[np.bool_]:
         """True for players whose strength, less the anchor's, no pairings tell from the other parameters: bool (P,)."""
         differences = (np.eye(self.players + 1)[:-1] - np.eye(self.players + 1)[anchor]).T
-        known = self.design.T @ np.linalg.lstsq(self.design.T, differences, rcond=None)[0]
-        confounded: npt.NDArray[np.bool_] = np.abs(known - differences).max(axis=0) > LARGE
+        projected = self.design.T @ np.linalg.lstsq(self.design.T, differences, rcond=None)[0]
+        confounded: npt.NDArray[np.bool_] = np.abs(projected - differences).max(axis=0) > LARGE
         return confounded
 
     def probabilities(self, parameters: Floats) -> Floats:
         """The chances of the first player of each pairing to win, draw and lose: float64 (B, C, 3)."""
         utilities = self._utilities(parameters)
         weights: Floats = np.exp(utilities - utilities.max(axis=2, keepdims=True))
-        found: Floats = weights / weights.sum(axis=2, keepdims=True)
-        return found
+        chances: Floats = weights / weights.sum(axis=2, keepdims=True)
+        return chances
 
     def log_likelihood(self, counts: Floats, parameters: Floats) -> Floats:
         """The log-likelihood of each set of results, without the penalty: float64 (B,)."""
         utilities = self._utilities(parameters)
         highest = utilities.max(axis=2, keepdims=True)
         log_sum = highest + np.log(np.exp(utilities - highest).sum(axis=2, keepdims=True))
-        found: Floats = (counts * (utilities - log_sum)).sum(axis=(1, 2))
-        return found
+        values: Floats = (counts * (utilities - log_sum)).sum(axis=(1, 2))
+        return values
 
     def derivatives(self, counts: Floats, parameters: Floats) -> tuple[Floats, Floats]:
         """The gradient (B, P + 2) of the log-likelihood, and the negative of its Hessian (B, P + 2, P + 2)."""
@@ -487,19 +494,19 @@ class Davidson:
         strengths, keeps this difference.
         """
         counts = np.asarray(counts, np.float64)
-        found = np.zeros((len(counts), self.players + 2))
+        parameters = np.zeros((len(counts), self.players + 2))
         if begin is not None:
-            found += begin
+            parameters += begin
         free = np.eye(self.players + 2)
         if held is not None:
             player, other, difference = held
-            found[:, player] = found[:, other] + difference
+            parameters[:, player] = parameters[:, other] + difference
             free[other] += free[player]  # the two move together
             free = np.delete(free, player, axis=0)
         going = np.arange(len(counts))
-        height = self._height(counts, found)
+        height = self._height(counts, parameters)
         for _ in range(MAX_ITERATIONS):
-            here, some = found[going], counts[going]
+            here, some = parameters[going], counts[going]
             gradient, information = self.derivatives(some, here)
             gradient -= PENALTY * here
             information += PENALTY * np.eye(self.players + 2)
@@ -507,11 +514,11 @@ class Davidson:
             step = np.linalg.solve(reduced, (gradient @ free.T)[:, :, None])[:, :, 0] @ free
             size = np.abs(step).max(axis=1)
             step *= np.minimum(1, LARGEST_STEP / np.maximum(size, SETTLED))[:, None]
-            found[going], height[going] = self._climb(some, here, step, height[going])
+            parameters[going], height[going] = self._climb(some, here, step, height[going])
             going = going[size > SETTLED]
             if not len(going):
                 break
-        return found
+        return parameters
 
     def _climb(self, counts: Floats, here: Floats, step: Floats, height: Floats) -> tuple[Floats, Floats]:
         """The points after a step, or after as many halves of it as it takes not to descend, and their heights."""
@@ -557,12 +564,12 @@ def likelihood_bound(
     `counts` are one set of results, (C, 3), and `fitted` the parameters fitted to them, (P + 2,).
     """
     allowed = NormalDist().inv_cdf((1 + confidence) / 2) ** 2 / 2  # this square has the chi-squared distribution
-    one, sign = counts[None], 1 if upper else -1
-    best = float(model.log_likelihood(one, fitted[None])[0])
+    results, sign = counts[None], 1 if upper else -1
+    best = float(model.log_likelihood(results, fitted[None])[0])
 
     def excess(difference: float) -> float:
-        held = model.fit(one, fitted, held=(player, anchor, difference))
-        return best - float(model.log_likelihood(one, held)[0]) - allowed
+        held = model.fit(results, fitted, held=(player, anchor, difference))
+        return best - float(model.log_likelihood(results, held)[0]) - allowed
 
     near = float(fitted[player] - fitted[anchor])
     reach = 1.0

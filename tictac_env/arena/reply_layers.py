@@ -76,7 +76,9 @@ def first_positions(game: Game, seat: int) -> tuple[Ints, Ints]:
     positions = [game.start()]
     if seat:
         after = (game.play(*positions[0], action) for action in range(game.num_actions))
-        positions = [one for one in after if one != positions[0] and game.result(*one) == UNFINISHED]
+        positions = [
+            position for position in after if position != positions[0] and game.result(*position) == UNFINISHED
+        ]
     own, opp = np.array(positions, np.int64).reshape(-1, 2).T
     return distinct(own, opp)
 

@@ -23,7 +23,7 @@ from tictac_env.arena.records import SeatResult
 from tictac_env.checks import SEATS, Floats, number, positive, whole
 from tictac_env.games import DRAWN, LOST, UNFINISHED, WON, Game, game_name
 from tictac_env.observation import action_masks, legal_sets
-from tictac_env.policies import Policy, as_policy, game_for
+from tictac_env.policies import PlayerLike, Policy, as_policy, game_for
 from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
 from tictac_env.progress import progress_bar
@@ -97,8 +97,8 @@ class OpponentResult:
 
 
 def exact_results(
-    policy: Any,
-    opponent: Any = "perfect",
+    policy: PlayerLike,
+    opponent: PlayerLike = "perfect",
     game: str | Game | None = None,
     seed: int = 0,
     max_positions: int = MAX_POSITIONS,

@@ -118,9 +118,9 @@ class ResultStore:
                 connection.executemany(
                     "INSERT OR IGNORE INTO players (name, settings, checkpoint) VALUES (?, ?, ?)", sorted(players)
                 )
-                known = connection.total_changes
+                before = connection.total_changes
                 connection.executemany(INSERT, rows)
-                return connection.total_changes - known
+                return connection.total_changes - before
 
     def __iter__(self) -> Iterator[GameRecord]:
         """All games, in the order in which they were added."""
@@ -140,9 +140,10 @@ class ResultStore:
         Raises:
             ValueError: the file is damaged; the message names it and the row.
         """
-        wanted = {"game = ?": game, "? IN (one.name, two.name)": player, "seed = ?": seed}
-        wanted["(forfeit <> '') = ?"] = forfeits
-        return (record for _, record in self._select({name: one for name, one in wanted.items() if one is not None}))
+        conditions = {"game = ?": game, "? IN (one.name, two.name)": player, "seed = ?": seed}
+        conditions["(forfeit <> '') = ?"] = forfeits
+        chosen = {condition: value for condition, value in conditions.items() if value is not None}
+        return (record for _, record in self._select(chosen))
 
     def after(self, id: int, game: str, seed: int) -> Iterator[tuple[int, GameRecord]]:
         """The games that were added after the one with this id, of a game and of tournaments with this seed; and their
@@ -159,10 +160,10 @@ class ResultStore:
         if self._connection is None and not self._has_content():
             return []
         with self._errors():
-            found = self._open().execute("SELECT name, settings, checkpoint FROM players ORDER BY id").fetchall()
-        if not all(isinstance(one, str) for row in found for one in row):
+            rows = self._open().execute("SELECT name, settings, checkpoint FROM players ORDER BY id").fetchall()
+        if not all(isinstance(value, str) for row in rows for value in row):
             raise ValueError(f"{self.path} is damaged: the name, settings or checkpoint of a player is not a string")
-        return [Entrant(*row) for row in found]
+        return [Entrant(*row) for row in rows]
 
     def export(self, path: str | os.PathLike[str]) -> None:
         """Writes all games atomically into a CSV or JSON lines file, by the suffix of its name.
@@ -204,22 +205,22 @@ class ResultStore:
         """False if there is no file, or an empty one whose first writer was killed."""
         return self.path.exists() and (self.path.stat().st_size > 0 or Path(f"{self.path}-journal").exists())
 
-    def _select(self, wanted: dict[str, Any]) -> Iterator[tuple[int, GameRecord]]:
+    def _select(self, conditions: dict[str, str | int]) -> Iterator[tuple[int, GameRecord]]:
         if self._connection is None and not self._has_content():
             return
-        where = f"WHERE {' AND '.join(wanted)}" if wanted else ""
+        where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
         with self._errors():
-            found = self._open().execute(f"{SELECT} {where} ORDER BY games.id", tuple(wanted.values())).fetchall()
-        for row in found:
+            rows = self._open().execute(f"{SELECT} {where} ORDER BY games.id", tuple(conditions.values())).fetchall()
+        for row in rows:
             yield row[0], self._record(row)
 
     def _record(self, row: tuple[Any, ...]) -> GameRecord:
         id, *values, checksum = row
-        if any(one is None or isinstance(one, bytes) for one in values) or _checksum(values) != checksum:
+        if any(value is None or isinstance(value, bytes) for value in values) or _checksum(values) != checksum:
             raise ValueError(f"{self.path} is damaged: game {id} is not what was written")
-        one, two = Entrant(*values[:3]), Entrant(*values[3:6])
+        first, second = Entrant(*values[:3]), Entrant(*values[3:6])
         game, opening, round, seed, limit, moves, result, forfeit, *seconds = values[6:]
-        fixture = Fixture(game, one, two, opening, round, seed, limit or None)
+        fixture = Fixture(game, first, second, opening, round, seed, limit or None)
         return GameRecord(fixture, moves, result, forfeit, (seconds[0], seconds[1]))
 
     def _open(self) -> sqlite3.Connection:
@@ -242,9 +243,9 @@ class ResultStore:
         """Checks an existing file, and creates the tables of a new one."""
         if not self._is_empty(connection):
             self._check_header(connection)
-            (found,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
-            if found != "ok":
-                raise ValueError(f"{self.path} is damaged: {found}")
+            (finding,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
+            if finding != "ok":
+                raise ValueError(f"{self.path} is damaged: {finding}")
             return
         with connection:
             connection.execute("BEGIN IMMEDIATE")  # whoever comes second finds the tables made
@@ -268,8 +269,8 @@ class ResultStore:
             raise ValueError(
                 f"{self.path} is a result store of version {version}; this program reads version {SCHEMA_VERSION}"
             )
-        made = dict(connection.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL"))
-        if made != {statement.split()[2]: statement.strip() for statement in filter(str.strip, SCHEMA.split(";"))}:
+        tables = dict(connection.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL"))
+        if tables != {statement.split()[2]: statement.strip() for statement in filter(str.strip, SCHEMA.split(";"))}:
             raise ValueError(f"{self.path} is damaged: its tables are not those of a result store")
 
     @contextmanager

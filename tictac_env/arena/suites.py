@@ -22,7 +22,7 @@ from tictac_env.arena.outcomes import mean_interval
 from tictac_env.arena.probability import sign_test
 from tictac_env.checks import Floats, parse_whole, positive, whole
 from tictac_env.games import LOST, UNFINISHED, Game, describe_game, did_you_mean, game_name, game_of, get_game, shown
-from tictac_env.policies import as_policy
+from tictac_env.policies import PlayerLike, as_policy
 from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
 from tictac_env.progress import track
@@ -82,23 +82,23 @@ def read_scored_positions(path: str | os.PathLike[str], game: str | Game = "Conn
     name = os.fspath(path)
     content = Path(path).read_bytes()
     spaced = b" " in content.partition(b"\n")[0]
-    found: list[ScoredPosition] = []
+    scored: list[ScoredPosition] = []
     try:
         text = io.StringIO(content.decode(), newline="")
         reader = csv.reader(text, strict=True, delimiter=" " if spaced else ",")
         for fields in reader:
             if spaced or reader.line_num > 1:
-                found.append(_read_line(rules, fields, spaced))
-            elif fields != (wanted := ["moves", "score", *(f"column_{i + 1}" for i in range(rules.num_actions))]):
-                raise ValueError(f"the header must be {','.join(wanted)}, not {','.join(fields)}")
+                scored.append(_read_line(rules, fields, spaced))
+            elif fields != (header := ["moves", "score", *(f"column_{i + 1}" for i in range(rules.num_actions))]):
+                raise ValueError(f"the header must be {','.join(header)}, not {','.join(fields)}")
     except UnicodeDecodeError as error:
         line = 1 + content.count(b"\n", 0, error.start)
         raise ValueError(f"{name}, line {line}: not text in UTF-8 ({error})") from None
     except (csv.Error, ValueError) as error:
         raise ValueError(f"{name}, line {reader.line_num}: {error}") from None
-    if not found:
+    if not scored:
         raise ValueError(f"{name} holds no positions")
-    return found
+    return scored
 
 
 def check_scores(position: Position, action_scores: Sequence[int | None]) -> None:
@@ -327,8 +327,8 @@ def all_positions(game: str | Game, name: str | None = None) -> Suite:
     table = tabulate(get_game(game))
     rows = np.flatnonzero(table.result == UNFINISHED)
     positions = PositionBatch(table.game, table.own[rows], table.opp[rows])
-    known = name or f"all of {game_name(table.game) or repr(table.game)}"
-    return Suite(known, positions, table.action_scores(rows.tolist()), {"made": "all reachable unfinished positions"})
+    title = name or f"all of {game_name(table.game) or repr(table.game)}"
+    return Suite(title, positions, table.action_scores(rows.tolist()), {"made": "all reachable unfinished positions"})
 
 
 @functools.lru_cache(maxsize=len(HASHES))
@@ -354,10 +354,10 @@ def suite(name: str) -> Suite:
     if name not in HASHES:
         raise ValueError(f"no suite is called {name!r}; {did_you_mean(str(name), HASHES)}")
     path = FOLDER / f"{name}.npz"
-    found = all_positions("TicTacToe-v0", name) if name == "TTT-Exact-v1" else Suite.load(path)
-    if found.sha256 != HASHES[name]:
-        raise ValueError(f"{path} is not the suite {name}: its hash is {found.sha256}, not {HASHES[name]}")
-    return found
+    frozen = all_positions("TicTacToe-v0", name) if name == "TTT-Exact-v1" else Suite.load(path)
+    if frozen.sha256 != HASHES[name]:
+        raise ValueError(f"{path} is not the suite {name}: its hash is {frozen.sha256}, not {HASHES[name]}")
+    return frozen
 
 
 def as_suite(
@@ -365,23 +365,23 @@ def as_suite(
 ) -> Suite:
     """Scored positions in any form as a suite; arguments and errors are those of `move_accuracy`."""
     if isinstance(positions, str) and positions in HASHES:
-        found = suite(positions)
+        scored = suite(positions)
     elif isinstance(positions, Suite):
-        found = positions
+        scored = positions
     elif isinstance(positions, (str, os.PathLike)) and Path(positions).suffix == ".npz":
-        found = Suite.load(positions)
+        scored = Suite.load(positions)
     elif isinstance(positions, (str, os.PathLike)):
         try:
             read = read_scored_positions(positions, "ConnectFour-v0" if game is None else game)
         except FileNotFoundError as error:
             path, hint = os.fspath(positions), did_you_mean(os.fspath(positions), HASHES)
             raise FileNotFoundError(f"there is no file {path!r}, and no suite of that name; {hint}") from error
-        found = Suite.of(Path(positions).name, read)
+        scored = Suite.of(Path(positions).name, read)
     else:
-        found = Suite.of("positions", positions)
-    if game is not None and found.game != get_game(game):
-        raise ValueError(f"{found.name} has positions of the game {found.game!r}, not of {get_game(game)!r}")
-    return found
+        scored = Suite.of("positions", positions)
+    if game is not None and scored.game != get_game(game):
+        raise ValueError(f"{scored.name} has positions of the game {scored.game!r}, not of {get_game(game)!r}")
+    return scored
 
 
 class Rate(NamedTuple):
@@ -534,12 +534,12 @@ class MoveAccuracy:
 
     def __str__(self) -> str:
         rows = {"all": self.overall, "critical": self.critical, **self.by_phase}
-        said = [f"  {name}: {accuracy}" for name, accuracy in rows.items()]
-        return "\n".join([f"{self.policy} ({self.basis}) on {self.suite[0]}", *said])
+        lines = [f"  {name}: {accuracy}" for name, accuracy in rows.items()]
+        return "\n".join([f"{self.policy} ({self.basis}) on {self.suite[0]}", *lines])
 
 
 def move_accuracy(
-    policy: Any,
+    policy: PlayerLike,
     positions: Suite | str | os.PathLike[str] | Sequence[ScoredPosition] = "C4-Exact-v1",
     game: str | Game | None = None,
     seeds: int = 1,

@@ -26,6 +26,7 @@ from tictac_env.arena.game_record import (
 from tictac_env.arena.outcomes import WinDrawLoss, aligned_columns, percentage
 from tictac_env.arena.play import (
     GameJob,
+    Players,
     ask_first_moves,
     boards_together,
     given_players,
@@ -39,7 +40,7 @@ from tictac_env.arena.store import ResultStore
 from tictac_env.checks import number, whole
 from tictac_env.games import Game, game_name
 from tictac_env.jobs import Workers
-from tictac_env.policies import as_policy, game_for
+from tictac_env.policies import PlayerLike, as_policy, game_for
 from tictac_env.policies.check_policy import DRAWS, draws_its_moves
 from tictac_env.position import Position
 from tictac_env.progress import progress_bar
@@ -100,8 +101,8 @@ def drawing_in_words(names: Sequence[str]) -> str:
 
 
 def play_match(
-    player: Any,
-    opponent: Any,
+    player: PlayerLike,
+    opponent: PlayerLike,
     game: str | Game | None = None,
     games: int | None = None,
     seed: int = 0,
@@ -186,21 +187,21 @@ class Tournament:
         for record in self.games:
             first, second = record.fixture.first.name, record.fixture.second.name
             of_pair[(first, second) if (first, second) in of_pair else (second, first)].append(record)
-        found = {}
-        for (one, two), records in of_pair.items():
-            counts = Counter((record.fixture.second.name == one, record.result) for record in records)
+        matches = {}
+        for (player, opponent), records in of_pair.items():
+            counts = Counter((record.fixture.second.name == player, record.result) for record in records)
             as_first = WinDrawLoss(*(counts[False, result] for result in (1, 0, -1)))
             as_second = WinDrawLoss(*(counts[True, result] for result in (-1, 0, 1)))
-            drawing = tuple(name for name in (one, two) if name in self.drawing)
-            match = MatchResult(one, two, as_first, as_second, distinct_games(records), drawing)
-            found[one, two], found[two, one] = match, match.reversed()
-        return found
+            drawing = tuple(name for name in (player, opponent) if name in self.drawing)
+            match = MatchResult(player, opponent, as_first, as_second, distinct_games(records), drawing)
+            matches[player, opponent], matches[opponent, player] = match, match.reversed()
+        return matches
 
     def seats(self, name: str) -> tuple[WinDrawLoss, WinDrawLoss]:
         """The games of one player as the first and as the second player."""
         matches = [self.matches[name, other] for other in self.names if other != name]
         none = WinDrawLoss(0, 0, 0)
-        return sum((one.as_first for one in matches), none), sum((one.as_second for one in matches), none)
+        return sum((match.as_first for match in matches), none), sum((match.as_second for match in matches), none)
 
     def total(self, name: str) -> WinDrawLoss:
         """All games of one player."""
@@ -226,8 +227,8 @@ class Tournament:
     def __str__(self) -> str:
         """The players by their score, with their results from each seat and against each other, and the forfeits."""
         best_first = self.standings()
-        others = (f"v {place + 1}" for place in range(len(best_first)))
-        rows = [["player", "score", "W/D/L as first", "as second", *others]]
+        columns = (f"v {place + 1}" for place in range(len(best_first)))
+        rows = [["player", "score", "W/D/L as first", "as second", *columns]]
         for place, name in enumerate(best_first, 1):
             total = self.total(name)
             against = {other: self.matches[name, other].total.score for other in best_first if other != name}
@@ -247,7 +248,7 @@ class Tournament:
 
 
 def round_robin(
-    players: Mapping[str, Any] | Sequence[Any],
+    players: Players,
     game: str | Game | None = None,
     games: int | None = None,
     seed: int = 0,
@@ -300,8 +301,8 @@ def round_robin(
         >>> len(tournament.games), tournament.standings()
         (432, ['minimax', 'rule', 'random'])
     """
-    given = given_players(players)
-    rules = game_for(game, *(player for _, player in given))
+    named = given_players(players)
+    rules = game_for(game, *(player for _, player in named))
     seed = whole("seed", seed, 2**63 - 1)
     entrants = load_entrants(players, rules)
     starts = {start.to_moves(): start for start in as_openings(rules, openings)}
@@ -319,14 +320,16 @@ def round_robin(
 
     def games_of(todo: Sequence[Fixture], played: Mapping[Fixture, GameRecord]) -> Iterator[GameRecord]:
         if workers == 1:
-            playing = {entrant for one in todo if one not in played for entrant in (one.first, one.second)}
-            asked = {entrant: policy for entrant, policy in sides.items() if entrant in playing}
-            drawing.update(ask_first_moves(asked, next(iter(starts.values())), time_limit))
+            playing = {
+                entrant for fixture in todo if fixture not in played for entrant in (fixture.first, fixture.second)
+            }
+            policies = {entrant: policy for entrant, policy in sides.items() if entrant in playing}
+            drawing.update(ask_first_moves(policies, next(iter(starts.values())), time_limit))
             return play_here(todo, sides, starts, played)
         return play_by_workers(todo, sides, starts, played, players, rules, workers, drawing)
 
     played = _play(schedule, games_of, store, progress)
-    names = tuple(one.name for one in entrants)
+    names = tuple(entrant.name for entrant in entrants)
     records = tuple(played[fixture] for fixture in schedule)
     return Tournament(rules, names, records, tuple(name for name in names if name in drawing))
 
@@ -338,35 +341,36 @@ def _play(
     progress: bool,
 ) -> dict[Fixture, GameRecord]:
     """The records of all these games; those that have to be played are added to the store."""
-    played, waiting, wanted, seen = dict[Fixture, GameRecord](), list[GameRecord](), set(schedule), 0
-    kept = None if store is None else ResultStore(store)
-    begin = 0 if kept is None else random.SystemRandom().randrange(len(schedule))  # processes begin at different games
+    played, waiting, scheduled, seen = dict[Fixture, GameRecord](), list[GameRecord](), set(schedule), 0
+    results = None if store is None else ResultStore(store)
+    # Processes that play one tournament in one store begin at different games.
+    begin = 0 if results is None else random.SystemRandom().randrange(len(schedule))
 
-    def exchange(kept: ResultStore) -> None:
+    def exchange(results: ResultStore) -> None:
         """Writes the games that wait, and takes over those that other processes have written."""
         nonlocal seen
-        kept.add(waiting)
+        results.add(waiting)
         waiting.clear()
-        for key, record in kept.after(seen, schedule[0].game, schedule[0].seed):
+        for key, record in results.after(seen, schedule[0].game, schedule[0].seed):
             seen = key
-            if record.fixture in wanted:
+            if record.fixture in scheduled:
                 played[record.fixture] = record
 
     with contextlib.ExitStack() as stack:
-        if kept is not None:
-            stack.callback(kept.close)
-            stack.callback(lambda: kept.add(waiting))  # after an error or Ctrl-C too
-            exchange(kept)
+        if results is not None:
+            stack.callback(results.close)
+            stack.callback(lambda: results.add(waiting))  # after an error or Ctrl-C too
+            exchange(results)
         update = stack.enter_context(progress_bar(len(schedule), "games", progress))
         shown, written = 0.0, time.monotonic()
         for record in games_of([*schedule[begin:], *schedule[:begin]], played):
             fixture = record.fixture
             played[fixture] = record
             now = time.monotonic()
-            if kept is not None:
+            if results is not None:
                 waiting.append(record)
                 if now - written > SECONDS_BETWEEN_WRITES:
-                    exchange(kept)
+                    exchange(results)
                     written = time.monotonic()
             if now - shown > 0.2:
                 shown = now

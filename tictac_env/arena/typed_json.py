@@ -33,7 +33,7 @@ def read_as(kind: type[T], value: object) -> T:
     return converted
 
 
-def _read(kind: Any, value: Any, place: str) -> Any:
+def _read(kind: Any, value: object, place: str) -> Any:
     origin, parts = get_origin(kind), get_args(kind)
     if kind is Any or (origin is Literal and value in parts):
         return value
@@ -49,14 +49,14 @@ def _read(kind: Any, value: Any, place: str) -> Any:
     if hasattr(kind, "_fields") and isinstance(value, list):
         hints = get_type_hints(kind)
         return kind(*_read_each([hints[name] for name in kind._fields], value, place))
-    if kind is float and type(value) in (int, float) and math.isfinite(value):
+    if kind is float and type(value) is not bool and isinstance(value, (int, float)) and math.isfinite(value):
         return value
     if kind in WORDS and type(value) is kind and kind is not float:
         return value
     raise ValueError(f"{place} must be {_words(kind)}, not {shown(value)}")
 
 
-def _read_object(kind: Any, value: dict[str, Any], place: str) -> Any:
+def _read_object(kind: Any, value: dict[str, object], place: str) -> Any:
     hints = get_type_hints(kind)
     kinds = {field.name: hints[field.name] for field in fields(kind)}
     if wrong := sorted(kinds.keys() ^ value.keys()):
@@ -65,13 +65,13 @@ def _read_object(kind: Any, value: dict[str, Any], place: str) -> Any:
     return kind(**{name: _read(part, value[name], f"{place}.{name}") for name, part in kinds.items()})
 
 
-def _read_each(kinds: Any, values: list[Any], place: str) -> list[Any]:
+def _read_each(kinds: Any, values: list[object], place: str) -> list[Any]:
     if len(kinds) != len(values):
         raise ValueError(f"{place} must have {len(kinds)} items, not {len(values)}")
     return [_read(kind, value, f"{place}[{i}]") for i, (kind, value) in enumerate(zip(kinds, values, strict=True))]
 
 
-def _member(parts: tuple[Any, ...], value: Any) -> Any:
+def _member(parts: tuple[Any, ...], value: object) -> Any:
     """The member of a union to read a value as: null, the class with the value's fields, or else the first."""
     if value is None and NoneType in parts:
         return NoneType

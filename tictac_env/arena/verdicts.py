@@ -6,7 +6,7 @@ import functools
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,7 @@ from tictac_env.arena.outcomes import WinDrawLoss
 from tictac_env.arena.records import SeatVerdict
 from tictac_env.checks import Floats, Ints, whole
 from tictac_env.games import UNFINISHED, Game
-from tictac_env.policies import Policy, as_policy, game_for
+from tictac_env.policies import PlayerLike, Policy, as_policy, game_for
 from tictac_env.position import Position, format_moves
 from tictac_env.position_batch import PositionBatch
 from tictac_env.solver.enumerate import GameTable, TooManyPositions, tabulate
@@ -120,7 +120,7 @@ class Exploitability(NamedTuple):
         return self.nash_conv / 2
 
 
-def verdict(policy: Any, game: str | Game | None = None, seed: int = 0) -> Verdict:
+def verdict(policy: PlayerLike, game: str | Game | None = None, seed: int = 0) -> Verdict:
     """The exact truth about a policy, by walking every reply to it from both seats.
 
     Args:
@@ -147,7 +147,7 @@ def verdict(policy: Any, game: str | Game | None = None, seed: int = 0) -> Verdi
     return walk_replies(player, rules, seed).verdict
 
 
-def exploitability(policy: Any, game: str | Game | None = None, seed: int = 0) -> Exploitability:
+def exploitability(policy: PlayerLike, game: str | Game | None = None, seed: int = 0) -> Exploitability:
     """The gains of the best replies to each seat of a policy (Johanson et al., "Accelerating best response
     calculation in large extensive games", 2011); `float()` of it is half their sum.
 
@@ -339,7 +339,7 @@ def _plies_to_win(strategy: Strategy) -> float | None:
 
 
 def _backed_up(
-    strategy: Strategy, replies: Floats, moves: npt.NDArray[Any] | None = None, ends: Floats | None = None
+    strategy: Strategy, replies: Floats, moves: Floats | npt.NDArray[np.bool_] | None = None, ends: Floats | None = None
 ) -> Floats:
     """The ends of all games, each weighted by the product of the weights of its moves: float64 (3,)."""
     table = strategy.table

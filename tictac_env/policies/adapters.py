@@ -333,7 +333,7 @@ def _observation_key(space: Any) -> str | None:
     return next(key for key in space.spaces if key != MASK_KEY)
 
 
-def adapted(player: Any, obs_type: str = "planes") -> FunctionPolicy | None:
+def adapted(player: object, obs_type: str = "planes") -> FunctionPolicy | None:
     """A model with `predict` or a function as a policy; None for everything else.
 
     Raises:
@@ -357,7 +357,7 @@ def adapted(player: Any, obs_type: str = "planes") -> FunctionPolicy | None:
     return (BatchedPolicy if is_batched(player) else FunctionPolicy)(player, obs_type)
 
 
-def is_batched(player: Any) -> bool:
+def is_batched(player: object) -> bool:
     """True if a function or a model declares that it takes many observations at once."""
     return getattr(player, "batched", False) is True
 

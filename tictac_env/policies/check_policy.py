@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +12,7 @@ import numpy.typing as npt
 from tictac_env.checks import positive, whole
 from tictac_env.games import Game
 from tictac_env.policies.adapters import FunctionPolicy
-from tictac_env.policies.loading import as_policy, game_for
+from tictac_env.policies.loading import PlayerLike, as_policy, game_for
 from tictac_env.policies.policy import Policy, action_of, actions_of, answer, pick
 from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
@@ -28,7 +27,7 @@ DRAWS = "draws its moves: the same question gets different answers"
 """The finding of `draws_its_moves` as a sentence."""
 
 
-def check_policy(policy: Any, game: str | Game | None = None, positions: int = 100, seed: int = 0) -> None:
+def check_policy(policy: PlayerLike, game: str | Game | None = None, positions: int = 100, seed: int = 0) -> None:
     """Checks a policy of your own in positions of random games.
 
     Errors are raised, doubts are warnings. Nothing is returned.

@@ -20,11 +20,12 @@ import os
 import pkgutil
 import sys
 import traceback
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NoReturn, Protocol, TypeAlias
 
 from tictac_env.checks import number, one_of
 from tictac_env.games import Game, describe_game, did_you_mean, game_name, game_of, get_game, shown
@@ -121,7 +122,7 @@ def policy_class(name: str) -> type[Policy]:
     return named
 
 
-def as_policy(player: Any, game: Game, obs_type: str = "planes") -> Policy:
+def as_policy(player: PlayerLike, game: Game, obs_type: str = "planes") -> Policy:
     """A player (name, file, policy, model with `predict`, or function `(observation, mask) -> action`) as a policy.
 
     Functions and models with an attribute `batched` that is True are called once for many positions; see
@@ -159,7 +160,7 @@ def as_policy(player: Any, game: Game, obs_type: str = "planes") -> Policy:
     return adapted(player, obs_type) or _refuse(player)
 
 
-def check_player(player: Any) -> None:
+def check_player(player: object) -> None:
     """Checks a player as far as possible before the game is known.
 
     Raises:
@@ -179,7 +180,7 @@ def _check_name(name: str) -> str:
     return name
 
 
-def _refuse(thing: Any) -> Any:
+def _refuse(thing: object) -> NoReturn:
     if isinstance(thing, type):
         raise ValueError(f"{thing!r} does not play: it is a class; give an instance, such as {thing.__name__}(...)")
     raise ValueError(
@@ -283,7 +284,18 @@ class Player(PlayerIdentity):
         return self.name
 
 
-def load_player(player: Any, game: str | Game | None = None, reading: Reading | None = None) -> Player:
+class Predictor(Protocol):
+    """A model with `predict`, as those of Stable-Baselines3, sb3-contrib and this package have it."""
+
+    def predict(self, *args: Any, **kwargs: Any) -> Any:
+        """The action for an observation; `ModelPolicy` says how it is called."""
+
+
+PlayerLike: TypeAlias = Policy | Player | Predictor | Callable[..., Any] | str | os.PathLike[str]
+"""Whatever `load_player` and `as_policy` accept."""
+
+
+def load_player(player: PlayerLike, game: str | Game | None = None, reading: Reading | None = None) -> Player:
     """Loads a player from a name, a file or an object.
 
     Args:
@@ -320,7 +332,7 @@ def load_player(player: Any, game: str | Game | None = None, reading: Reading | 
         return player
     rules, options = game_for(game, player), reading or Reading()
     kind = _kind_of(player)
-    text = "" if kind == "object" else os.fspath(player)
+    text = os.fspath(player) if isinstance(player, (str, os.PathLike)) else ""
     observes = kind in ("object", "import") or (kind == "file" and Path(text).suffix in READERS and text[-3:] != ".py")
     if options.observation is not None and not observes:  # the option would have no effect
         raise ValueError(f"observation {options.observation!r} is for functions and networks, not for {text!r}")
@@ -348,7 +360,7 @@ def load_player(player: Any, game: str | Game | None = None, reading: Reading | 
     return _described(policy, kind, text, digest=sha256(file) if is_code else None)
 
 
-def own_game(player: Any) -> Game | None:
+def own_game(player: object) -> Game | None:
     """The game of an agent or an agent's file; None if it states none, and for all other players.
 
     Args:
@@ -367,7 +379,7 @@ def own_game(player: Any) -> Game | None:
         >>> own_game("rule") is None
         True
     """
-    if _kind_of(player) == "file":
+    if isinstance(player, (str, os.PathLike)) and _kind_of(player) == "file":
         path = _check_file(os.fspath(player))
         if path.suffix not in AGENT_FILES:
             return None
@@ -385,7 +397,7 @@ def own_game(player: Any) -> Game | None:
     return None
 
 
-def game_for(game: str | Game | None, *players: Any, default: str = "TicTacToe-v0") -> Game:
+def game_for(game: str | Game | None, *players: object, default: str = "TicTacToe-v0") -> Game:
     """The game for players: `game` if it is given, otherwise their own (`own_game`), otherwise `default`.
 
     Raises:
@@ -412,7 +424,7 @@ def is_name(text: str) -> bool:
     return _kind_of(text) == "name"
 
 
-def _kind_of(player: Any) -> str:
+def _kind_of(player: object) -> str:
     """The `kind` of a player; names of policies and forms take precedence over paths."""
     if isinstance(player, os.PathLike):
         return "file"

@@ -111,7 +111,7 @@ class NotProven(Exception):
         self.bounds = bounds
 
 
-def check_is_position(position: Any) -> Position:
+def check_is_position(position: object) -> Position:
     """`position`, if it is a `Position`.
 
     Raises:

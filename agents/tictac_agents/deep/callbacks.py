@@ -36,7 +36,7 @@ class ExactEvalCallback(BaseCallback):
     """Judges the model exactly now and then, keeps the best one and can end the run.
 
     In TensorBoard: `eval/exploitability`, `eval/proven`, and `eval/win_rate_<opponent>_<seat>` for the opponents
-    random and best and the seats first and second. If a model without masks chooses an illegal action, `eval/illegal`
+    random and perfect and the seats first and second. If a model without masks chooses an illegal action, `eval/illegal`
     is 1, and the model counts as worse than any that plays legally.
 
     Args:
@@ -119,7 +119,7 @@ class ExactEvalCallback(BaseCallback):
         if judgement.verdict is None:
             return
         self.logger.record("eval/exploitability", judgement.exploitability)
-        for opponent, results in (("random", judgement.against_random), ("best", judgement.against_perfect)):
+        for opponent, results in (("random", judgement.against_random), ("perfect", judgement.against_perfect)):
             for seat, shares in zip(SEATS, results or (), strict=True):
                 self.logger.record(f"eval/win_rate_{opponent}_{seat}", shares.wins)
         if self.verbose:

@@ -42,8 +42,9 @@ def page(content: Record) -> str:
         raise ValueError(f"the record is of schema {content.get('schema')!r}; the page shows schema {SCHEMA}")
     records = content["games"]
     titles = " and ".join(record["title"] for record in records)
-    players, games = (sum(map(count, records)) for count in (lambda one: len(one["agents"]), lambda one: one["games"]))
-    links = "".join(f'<a href="#game-{number}">{escape(one["title"])}</a>' for number, one in enumerate(records, 1))
+    players, games = sum(len(record["agents"]) for record in records), sum(record["games"] for record in records)
+    anchors = ((f"#game-{number}", record["title"]) for number, record in enumerate(records, 1))
+    links = "".join(f'<a href="{anchor}">{escape(title)}</a>' for anchor, title in anchors)
     lead = (
         f"{_count(players, 'player')} met in {_count(games, 'game')}. Each was also judged by the exact value of every "
         f"move, so that the page says not only who wins, but who can be beaten, and how."
@@ -98,9 +99,11 @@ def _answer(question: str, answer: str, why: str) -> str:
 
 def _rating_sentence(agent: Record, record: Record) -> str:
     low = agent["rating"]["low"]
-    near = [one for one in record["agents"] if one is not agent and low is not None and _reaches(one["rating"], low)]
-    others = {0: "No other's interval overlaps.", 1: f"The interval of {near[0]['name']} overlaps." if near else ""}
-    overlap = others.get(len(near), f"The intervals of {len(near)} others overlap.")
+    near = [
+        other for other in record["agents"] if other is not agent and low is not None and _reaches(other["rating"], low)
+    ]
+    sentences = {0: "No other's interval overlaps.", 1: f"The interval of {near[0]['name']} overlaps." if near else ""}
+    overlap = sentences.get(len(near), f"The intervals of {len(near)} others overlap.")
     scored = f"It scores {percent(agent['rating']['score'], 0)} of the points against all others."
     return f"Elo {rating_text(agent['rating'])}. {scored} {overlap}"
 
@@ -113,8 +116,8 @@ def _reaches(rating: Record, elo: float) -> bool:
 
 def _learner_sentence(agent: Record, record: Record) -> str:
     place = _place(agent, record)
-    told = f"{agent['training']['sentence']} {place} of {len(record['agents'])} by rating."
-    return told if place == "1st" else f"{told} {_seats_sentence(agent)}"
+    sentence = f"{agent['training']['sentence']} {place} of {len(record['agents'])} by rating."
+    return sentence if place == "1st" else f"{sentence} {_seats_sentence(agent)}"
 
 
 def _beatable(agent: Record, record: Record) -> tuple[str, str]:
@@ -175,7 +178,7 @@ def _seat_words(agent: Record, seat: str) -> str:
 def _evidence(agent: Record, record: Record) -> tuple[str, str]:
     """The kind of evidence, as HTML, and what was done, as text."""
     method = agent["verdict"]["method"] if agent["verdict"] else ""
-    said, proof = {
+    evidence, proof = {
         "every reply walked": (
             "Every reply was walked",
             "Each of its games is known, whatever the opponent does: this is a proof. ",
@@ -183,7 +186,7 @@ def _evidence(agent: Record, record: Record) -> tuple[str, str]:
         "all games followed": ("Every game was followed", "All its games against perfect play are known. "),
         "": ("By games only", ""),
     }.get(method, ("Games were sampled", f"Its games against perfect play: {method}. "))
-    return said, (
+    return evidence, (
         f"{proof}Moves were checked on {_count(record['suite']['positions'], 'position')} of known value, and "
         f"{_count(record['games'], 'game')} played between all players."
     )
@@ -202,11 +205,11 @@ def _picture(record: Record, key: str) -> str:
 
 def _stepper(agent: Record, seat: str, record: Record, key: str, place: str = "") -> str:
     """A lost game as a board, to which the script adds the controls; `place` follows the player's name."""
-    found = agent["losing"][seat]
-    note, wrong = found["given_away"], charts.given_away_at(found)
-    told = f"{agent['name']} loses as {seat}: {found['moves']}" + (f"; {note}" if note else "")
+    lost = agent["losing"][seat]
+    note, wrong = lost["given_away"], charts.given_away_at(lost)
+    words = f"{agent['name']} loses as {seat}: {lost['moves']}" + (f"; {note}" if note else "")
     data = f' data-mistake="{wrong}" data-note="{escape(note)}"' if wrong else ""
-    board = charts.board_of(key, record["board"], told, found)
+    board = charts.board_of(key, record["board"], words, lost)
     heading = f"<b>{_name(agent)}</b>{place} as {seat} {escape(_seat_words(agent, seat))}"
     return f'<figure class="line"{data}><figcaption>{heading}</figcaption>{board}</figure>'
 
@@ -230,10 +233,10 @@ def _ratings(record: Record, plies: int) -> str:
     return _section("Ratings", what, chart, f'<p class="soft">{escape(note)}</p>')
 
 
-def _interval(found: Record, scale: float, unit: str) -> str:
+def _interval(estimate: Record, scale: float, unit: str) -> str:
     """An estimate with its 95 % interval."""
     value, low, high = (
-        "no bound" if found[end] is None else f"{scale * found[end]:.0f}" for end in ("value", "low", "high")
+        "no bound" if estimate[end] is None else f"{scale * estimate[end]:.0f}" for end in ("value", "low", "high")
     )
     return f"{value}{unit} ({low} to {high})"
 
@@ -304,11 +307,11 @@ def _lines(record: Record, key: str) -> str:
     safe = {seat: [agent for agent in agents if _verdict_on(agent, seat).get("unbeatable")] for seat in SEATS}
     both = [agent for agent in agents if all(agent in safe[seat] for seat in SEATS)]
     notes = [("Nothing beats", both)]
-    notes += [(f"As {seat} nothing beats", [one for one in safe[seat] if one not in both]) for seat in SEATS]
+    notes += [(f"As {seat} nothing beats", [agent for agent in safe[seat] if agent not in both]) for seat in SEATS]
     shown = [agent for agent in agents if any(agent["losing"].values())]
-    notes.append(("No lost game is known of", [one for one in agents if one not in shown and one not in both]))
-    told = "".join(f"<p>{words} {_names(found)}.</p>" for words, found in notes if found)
-    return _section("The games that they lose", what, told, f'<div class="lines">{boards}</div>')
+    notes.append(("No lost game is known of", [agent for agent in agents if agent not in shown and agent not in both]))
+    sentences = "".join(f"<p>{words} {_names(named)}.</p>" for words, named in notes if named)
+    return _section("The games that they lose", what, sentences, f'<div class="lines">{boards}</div>')
 
 
 def _names(agents: Sequence[Record]) -> str:
@@ -326,10 +329,9 @@ def _mistakes(record: Record) -> str:
         f"Moves that give away a win or a draw, on {_count(suite['positions'], 'position')} of {suite['name']}, with "
         "95 % intervals. A dashed line shows random play."
     )
-    found = [
-        one for agent in shown for one in agent["measures"] if one["name"] == "mistakes" and one["among"] in PHASES
-    ]
-    highest = max(filter(None, (one[end] for one in found for end in ("high", "random"))), default=1.0)
+    measures = [measure for agent in shown for measure in agent["measures"]]
+    mistakes = [measure for measure in measures if measure["name"] == "mistakes" and measure["among"] in PHASES]
+    highest = max(filter(None, (measure[end] for measure in mistakes for end in ("high", "random"))), default=1.0)
     cards = (_card(agent, charts.phase_chart(agent, highest)) for agent in shown)
     return _section("Mistakes by phase of the game", what, f'<div class="small">{"".join(cards)}</div>')
 
@@ -356,9 +358,11 @@ def _cross_table(record: Record) -> str:
         "The score of the row's player against the column's in per cent; under it the games won/drawn/lost as first "
         "player, then as second."
     )
-    found = {(pair["player"], pair["opponent"]): pair for pair in record["pairs"]}
+    pairs = {(pair["player"], pair["opponent"]): pair for pair in record["pairs"]}
     agents = record["agents"]
-    rows = [(_name(one), [_score_cell(found.get((one["name"], two["name"]))) for two in agents]) for one in agents]
+    rows = [
+        (_name(agent), [_score_cell(pairs.get((agent["name"], other["name"]))) for other in agents]) for agent in agents
+    ]
     head = (f"<span>{_name(agent)}</span>" for agent in agents)
     return _section("Cross table", what, _table("cross", ["", *head], rows))
 
@@ -378,9 +382,9 @@ def _players(record: Record) -> str:
         training = agent["training"]
         search = f"Search: {agent['budget']}. One-move rule: {agent['one_move_rule']}."
         if training:
-            told = f"{training['cpu_seconds']:.3g} CPU-seconds. {search} {agent['note']}"
+            effort = f"{training['cpu_seconds']:.3g} CPU-seconds. {search} {agent['note']}"
             sentence, command = escape(training["sentence"]), escape(training["command"])
-            shown = f'<p>{sentence}</p><pre><code>{command}</code></pre><p class="soft">{escape(told)}</p>'
+            shown = f'<p>{sentence}</p><pre><code>{command}</code></pre><p class="soft">{escape(effort)}</p>'
             cards += _card(agent, shown)
         else:
             rows += f"<div><dt>{_name(agent)}</dt><dd>{escape(agent['note'])} <span>{escape(search)}</span></dd></div>"
@@ -438,15 +442,15 @@ def _optional(value: float | None, form: str, scale: float = 1) -> str:
 
 
 def _forfeits(record: Record) -> str:
-    found = record["forfeits"]
-    if not found:
+    forfeits = record["forfeits"]
+    if not forfeits:
         return ""
     rows = [
-        (escape(one["player"]), [f"<td>{escape(one[key])}</td>" for key in ("moves", "reason")])
-        for one in found[:FORFEITS]
+        (escape(forfeit["player"]), [f"<td>{escape(forfeit[key])}</td>" for key in ("moves", "reason")])
+        for forfeit in forfeits[:FORFEITS]
     ]
-    first = f"; the first {FORFEITS}" if len(found) > FORFEITS else ""
-    what = f"{_count(len(found), 'game')} lost by an illegal move, an error or the clock{first}."
+    first = f"; the first {FORFEITS}" if len(forfeits) > FORFEITS else ""
+    what = f"{_count(len(forfeits), 'game')} lost by an illegal move, an error or the clock{first}."
     return _section("Forfeits", what, _table("forfeits", ["player", "moves", "why"], rows))
 
 
@@ -501,7 +505,7 @@ def _name(agent: Record) -> str:
 
 def _place(agent: Record, record: Record) -> str:
     """The place of a player by rating, as in "3rd"."""
-    place = 1 + next(number for number, one in enumerate(record["agents"]) if one is agent)
+    place = 1 + next(number for number, other in enumerate(record["agents"]) if other is agent)
     end = "th" if place % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(place % 10, "th")
     return f"{place}{end}"
 

@@ -230,7 +230,7 @@ def marked(agent: Record) -> str:
 
 def measured(agent: Record, name: str, among: str = "all") -> float | None:
     """A measure of an agent, None if it was not judged by it."""
-    values = (one["value"] for one in agent["measures"] if (one["name"], one["among"]) == (name, among))
+    values = (row["value"] for row in agent["measures"] if (row["name"], row["among"]) == (name, among))
     return next(values, None)
 
 

@@ -61,8 +61,8 @@ def add_audit(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="the positions in which mistakes count, by name or file (default: the game's own)",
     )
-    told = "on large boards, search N positions for the shortest lost game; 0 skips this"
-    add_number(parser, "--replies", whole_number(), told, default_of(audit, "replies"))
+    text = "on large boards, search N positions for the shortest lost game; 0 skips this"
+    add_number(parser, "--replies", whole_number(), text, default_of(audit, "replies"))
     parser.add_argument(
         "--opponent",
         action="append",
@@ -78,11 +78,11 @@ def add_audit(parser: argparse.ArgumentParser) -> None:
         choices=(*OBSERVATION_TYPES, PLANES_LAST),
         help="what a function or a network observes (default: planes, or what fits the network's input)",
     )
-    told = "the time for one move of a program, or for up to 64 moves of a network"
-    add_number(reading, "--time-limit", decimal(), told, Reading.time_limit, "SECONDS")
+    text = "the time for one move of a program, or for up to 64 moves of a network"
+    add_number(reading, "--time-limit", decimal(), text, Reading.time_limit, "SECONDS")
     models = parser.add_argument_group("language models")
-    told = f"the positions that it is asked about at once (default: {IN_FLIGHT} of an address)"
-    add_number(models, "--in-flight", whole_number(1, MOST_IN_FLIGHT), told)
+    text = f"the positions that it is asked about at once (default: {IN_FLIGHT} of an address)"
+    add_number(models, "--in-flight", whole_number(1, MOST_IN_FLIGHT), text)
     models.add_argument(
         "--no-symmetry",
         action="store_true",
@@ -145,8 +145,8 @@ def run_audit(options: argparse.Namespace) -> int:
         elif options.in_flight or options.no_symmetry:
             option = "--in-flight" if options.in_flight else "--no-symmetry"
             raise ValueError(f"{option} is for language models, not for {options.player!r}")
-        kept = player.policy.transcript if isinstance(player.policy, TextPolicy) else None
-        with continuing(kept.path if kept else None, "the answers"):
+        transcript = player.policy.transcript if isinstance(player.policy, TextPolicy) else None
+        with continuing(transcript.path if transcript else None, "the answers"):
             record = audit(
                 player,
                 game,
@@ -252,11 +252,11 @@ STORE = "games.sqlite"
 def add_tournament(parser: argparse.ArgumentParser) -> None:
     add_player(parser, "players", nargs="+", more="; NAME=PLAYER to call it NAME")
     add_game_option(parser)
-    told = "start from every position after N moves; 0 is the empty board"
-    add_number(parser, "--openings", whole_number(), told, default_of(round_robin, "openings"))
+    text = "start from every position after N moves; 0 is the empty board"
+    add_number(parser, "--openings", whole_number(), text, default_of(round_robin, "openings"))
     add_number(parser, "--sample", whole_number(1), "start from only N of these openings, drawn by the seed")
-    told = "play N games in each pair (default: each opening from both seats, or 100 if there is only one opening)"
-    add_number(parser, "--games", whole_number(1), told)
+    text = "play N games in each pair (default: each opening from both seats, or 100 if there is only one opening)"
+    add_number(parser, "--games", whole_number(1), text)
     add_number(parser, "--time-limit", decimal(), "the time for a move", metavar="SECONDS")
     add_file(parser, "--store", folder=True, help=f"save the games in {STORE} in this folder, and continue from them")
     parser.add_argument(

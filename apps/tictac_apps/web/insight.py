@@ -32,8 +32,8 @@ def own_solver(game: Game) -> Solver:
     """This thread's solver of a game, so that no thread waits for another; each keeps those of its last games."""
     if not hasattr(_OF_THREAD, "solver"):
         _OF_THREAD.solver = functools.lru_cache(GAMES_A_THREAD)(lambda game: Solver(game, TABLE_MEGABYTES))
-    found: Solver = _OF_THREAD.solver(game)
-    return found
+    solver: Solver = _OF_THREAD.solver(game)
+    return solver
 
 
 def title(game: Game) -> str:
@@ -103,16 +103,16 @@ def thoughts(policy: Policy, position: Position, seed: int) -> dict[str, Any]:
         unknown = {"value": None, "visits": None, "proven": None}
         moves = [{"action": action, **unknown, "chance": float(chances[action])} for action in position.legal_actions]
         return {"kind": "chances", "text": f"how likely {policy} plays each move", "moves": moves}
-    asked, text = policy, ""
+    part, text = policy, ""
     if isinstance(policy, Mixture):  # a level: what its stronger part thinks
-        part = max(range(len(policy.players)), key=policy.weights.__getitem__)
-        asked = policy.member(part, position.game)
-        text = f"{policy} plays {policy.players[part]}: "
-    found = explain(asked, position, seed_of(position, seed))
-    if found is None:
+        strongest = max(range(len(policy.players)), key=policy.weights.__getitem__)
+        part = policy.member(strongest, position.game)
+        text = f"{policy} plays {policy.players[strongest]}: "
+    explanation = explain(part, position, seed_of(position, seed))
+    if explanation is None:
         return {"kind": "nothing", "text": f"{policy} does not say what it thinks", "moves": []}
-    moves = [{name: _finite(value) for name, value in vars(one).items()} for one in found.thoughts]
-    return {"kind": found.kind, "text": text + found.text, "moves": moves}
+    moves = [{name: _finite(value) for name, value in vars(thought).items()} for thought in explanation.thoughts]
+    return {"kind": explanation.kind, "text": text + explanation.text, "moves": moves}
 
 
 def _finite(value: float | None) -> float | None:
@@ -128,19 +128,21 @@ def exact_values(solver: Solver, position: Position, seconds: float) -> dict[str
         `complete`: whether all scores are proven.
     """
     end = time.monotonic() + seconds
-    found = solver.action_bounds(position, time_limit=seconds)
-    complete = all(bounds is None or bounds.proven for bounds in found)
+    all_bounds = solver.action_bounds(position, time_limit=seconds)
+    complete = all(bounds is None or bounds.proven for bounds in all_bounds)
     if not complete and time.monotonic() < end:  # what the quick ones left over is for the slow ones
-        again = solver.action_bounds(position, time_limit=end - time.monotonic())
-        found = tuple(new if new is not None and new.proven else old for new, old in zip(again, found, strict=True))
-    known = {action: bounds for action, bounds in enumerate(found) if bounds is not None}
-    best = max(bounds.lower for bounds in known.values())
-    sure = all(bounds.proven or bounds.upper < best for bounds in known.values())
+        closer = solver.action_bounds(position, time_limit=end - time.monotonic())
+        all_bounds = tuple(
+            new if new is not None and new.proven else old for new, old in zip(closer, all_bounds, strict=True)
+        )
+    legal_bounds = {action: bounds for action, bounds in enumerate(all_bounds) if bounds is not None}
+    best = max(bounds.lower for bounds in legal_bounds.values())
+    sure = all(bounds.proven or bounds.upper < best for bounds in legal_bounds.values())
     moves = []
-    for action, bounds in known.items():
+    for action, bounds in legal_bounds.items():
         is_best = sure and bounds.proven and bounds.lower == best
         moves.append({"action": action, **_of_bounds(position, bounds), "best": is_best})
-    return {"moves": moves, "complete": all(bounds.proven for bounds in known.values())}
+    return {"moves": moves, "complete": all(bounds.proven for bounds in legal_bounds.values())}
 
 
 def _of_bounds(position: Position, bounds: Bounds) -> dict[str, Any]:

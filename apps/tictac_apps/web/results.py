@@ -37,37 +37,37 @@ SECONDS_BETWEEN_LOOKS, SHARE_OF_LOOKS = 5.0, 0.1
 
 def rated(records: list[GameRecord], names: dict[Entrant, str], resamples: int = 1000) -> dict[str, Any]:
     """The ratings and the cross table of some games (see `StoreResults.table`)."""
-    found = ratings(records, resamples=resamples)
+    fitted = ratings(records, resamples=resamples)
     counts: dict[tuple[str, str, int], list[int]] = defaultdict(lambda: [0, 0, 0])
     for record in records:
-        one, two = names[record.fixture.first], names[record.fixture.second]
-        counts[one, two, 0][1 - record.result] += 1
-        counts[two, one, 1][1 + record.result] += 1
+        first, second = names[record.fixture.first], names[record.fixture.second]
+        counts[first, second, 0][1 - record.result] += 1
+        counts[second, first, 1][1 + record.result] += 1
     pairs = []
-    for row in found.cross_table():
-        known = {key: row[key] for key in ("player", "opponent", "score", "expected")}
+    for row in fitted.cross_table():
+        scores = {key: row[key] for key in ("player", "opponent", "score", "expected")}
         as_first, as_second = (counts[row["player"], row["opponent"], seat] for seat in (0, 1))
-        pairs.append({**known, "as_first": as_first, "as_second": as_second})
+        pairs.append({**scores, "as_first": as_first, "as_second": as_second})
     players = [
         {
-            "name": one.name,
-            **one.elo.to_dict("elo"),
-            "score": one.score,
-            "games": one.games,
-            "distinct": one.distinct_games,
-            "forfeits": one.forfeits,
+            "name": player.name,
+            **player.elo.to_dict("elo"),
+            "score": player.score,
+            "games": player.games,
+            "distinct": player.distinct_games,
+            "forfeits": player.forfeits,
         }
-        for one in found.players
+        for player in fitted.players
     ]
     return {
         "players": players,
         "pairs": pairs,
         "games": len(records),
         "distinct": distinct_games(records),
-        "anchor": found.anchor,
-        "first_advantage": found.first_advantage.to_dict(),
-        "draws": found.draws.to_dict(),
-        "resampled": f"{found.clusters} {found.resampled_by}",
+        "anchor": fitted.anchor,
+        "first_advantage": fitted.first_advantage.to_dict(),
+        "draws": fitted.draws.to_dict(),
+        "resampled": f"{fitted.clusters} {fitted.resampled_by}",
     }
 
 
@@ -128,8 +128,10 @@ class StoreResults:
         """The stores, and the games in each."""
         stores = []
         for name in self._stores():
-            counts = {game: len(found.records) for game, found in self._games(name).items()}
-            games = [{"game": one, "title": title(game_called(one)), "count": count} for one, count in counts.items()]
+            counts = {game: len(stored.records) for game, stored in self._games(name).items()}
+            games = [
+                {"game": game, "title": title(game_called(game)), "count": count} for game, count in counts.items()
+            ]
             stores.append({"store": name, "games": games})
         return {"stores": stores}
 
@@ -145,9 +147,9 @@ class StoreResults:
         """
         chosen = self._chosen(fields)
         with self._rating:
-            found = chosen.table
-        best = {one["name"] for one in found["players"][:CROSSED]}
-        return found | {"pairs": [one for one in found["pairs"] if best.issuperset((one["player"], one["opponent"]))]}
+            table = chosen.table
+        best = {row["name"] for row in table["players"][:CROSSED]}
+        return table | {"pairs": [row for row in table["pairs"] if best.issuperset((row["player"], row["opponent"]))]}
 
     def csv(self, fields: Fields) -> Response:
         """The players of the table as a CSV file."""
@@ -165,13 +167,13 @@ class StoreResults:
             `games`, each `number`, `first`, `second`, `moves`, `start` (the number of moves in the opening), `result`
             (1, 0 or -1) and `forfeit`; `count`, of all pages; `page` and its `size`.
         """
-        found = self._chosen(fields)
+        stored = self._chosen(fields)
         first, second = (fields.words(seat, "", MAX_NAME) for seat in ("first", "second"))
         page = fields.integer("page", 10**6)
         chosen = [
             (number, names, record)
-            for number, record in enumerate(found.records, 1)
-            for names in [found.players(record)]
+            for number, record in enumerate(stored.records, 1)
+            for names in [stored.players(record)]
             if first in ("", names[0]) and second in ("", names[1])
         ]
         shown = [
