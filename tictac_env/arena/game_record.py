@@ -197,7 +197,7 @@ def all_openings(game: str | Game, plies: int = 2) -> list[Position]:
 
     Args:
         game: a game's name or rule book.
-        plies: how many moves are played; the openings grow fast, to 1,120 on Connect Four after 4.
+        plies: the number of moves played; the openings grow fast, to 1,120 on Connect Four after 4.
 
     Raises:
         ValueError: `plies` is not an integer of at least 0, the game is always over by then, or there are more than
@@ -232,8 +232,8 @@ def sampled_openings(game: str | Game, plies: int, count: int, seed: int = 0) ->
 
     Args:
         game: a game's name or rule book.
-        plies: how many moves are played.
-        count: how many positions, up to 200,000.
+        plies: the number of moves played.
+        count: the number of positions, up to 200,000.
         seed: the same seed gives the same openings.
 
     Raises:
@@ -329,7 +329,9 @@ def as_openings(game: Game, openings: int | Sequence[Position | str]) -> list[Po
     for opening in openings:
         position = opening if isinstance(opening, Position) else Position.from_moves(game, opening)
         if position.game != game or position.is_over:
-            raise ValueError(f"{position!r} is no opening of this game" + (": it is over" if position.is_over else ""))
+            raise ValueError(
+                f"{position!r} is not an opening of this game" + (": it is over" if position.is_over else "")
+            )
         if position in starts:
             raise ValueError(f"the opening {position!r} comes twice")
         position = Position.from_moves(game, position.to_moves())  # players see the moves

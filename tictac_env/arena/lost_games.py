@@ -16,7 +16,7 @@ from tictac_env.rng import position_seed
 
 
 class LostGame(NamedTuple):
-    """The game that beats a player from a seat, or how far none does."""
+    """The game that beats a player from a seat, and the extent of the search for it."""
 
     unbeatable: bool | None
     """None if it is not known."""
@@ -27,7 +27,7 @@ class LostGame(NamedTuple):
     shortest: bool
     """True if no shorter game beats the player."""
     searched: Searched | None
-    """How far every reply was played."""
+    """The extent of the search."""
 
 
 UNSEARCHED = LostGame(None, None, None, False, None)
@@ -35,7 +35,7 @@ UNSEARCHED = LostGame(None, None, None, False, None)
 
 
 def lost_game(player: Player, game: Game, seat: int, seed: int, max_positions: int, progress: bool) -> LostGame:
-    """The game that beats a player from a seat, or how far none does.
+    """Searches for the game that beats a player from a seat.
 
     Ply by ply every reply is played, so the first loss that comes up is a shortest one. If that would ask about too
     many positions, the player plays one game against perfect play instead. It is taken as a fixed map: each position's

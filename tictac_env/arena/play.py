@@ -128,7 +128,7 @@ def play_games(
 
     Args:
         jobs: the games; each is taken when there is room for it.
-        together: how many are played side by side.
+        together: the number of games played side by side.
         forfeits: a player that raises, plays an illegal move or takes too long loses that game by it. Otherwise its
             errors are raised. Ctrl-C always is.
         time_limit: seconds a move (wall-clock), if `forfeits`. In the main thread of a POSIX system a player is
@@ -454,7 +454,7 @@ def play_by_workers(
 
 
 def _by_boards_together(schedule: Sequence[Fixture], sides: Mapping[Entrant, Policy]) -> dict[int, list[Fixture]]:
-    """The games by how many of them are played side by side."""
+    """The games by the number of them that are played side by side."""
     by_boards: dict[int, list[Fixture]] = {}
     for fixture in schedule:
         by_boards.setdefault(boards_together((sides[fixture.first], sides[fixture.second])), []).append(fixture)

@@ -329,7 +329,7 @@ def read_proof(folder: str | os.PathLike[str]) -> Proof:
         if [ply.ply for ply in proof.plies] != [proof.seat + 2 * number for number in range(len(proof.plies))]:
             raise ValueError("it leaves out a ply")
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"{path} is no certificate of a proof, or is damaged: {error}") from None
+        raise ValueError(f"{path} is not the certificate of a proof, or is damaged: {error}") from None
     layers = [(layer_files(layer_path(Path(folder), ply.ply)), ply.sha256) for ply in proof.plies]
     if proof.next_sha256:
         following = position_files(layer_path(Path(folder), proof.seat + 2 * len(proof.plies)))

@@ -53,7 +53,7 @@ class Estimate(NamedTuple):
         return "unknown" if self.value != self.value else f"> {low}" if self.value > 0 else f"< {high}"
 
     def to_dict(self, name: str = "value") -> dict[str, float | None]:
-        """The estimate for JSON, its value under a `name`; None where there is no bound."""
+        """The estimate for JSON, its value under a `name`; None if there is no bound."""
         return {key: end if isfinite(end) else None for key, end in zip((name, "low", "high"), self, strict=True)}
 
 
@@ -92,8 +92,8 @@ class Ratings:
         observed: float64 (P, P), the mean result of each player against each, in the order of `players`; nan if they
             have not met.
         expected: float64 (P, P), the mean result that the ratings predict for the same games.
-        met: int64 (P, P), how many games each pair played.
-        clusters: how many openings (or rounds) the intervals come from.
+        met: int64 (P, P), the number of games of each pair.
+        clusters: the number of openings (or rounds) from which the intervals come.
         resampled_by: "openings" or, where all games are from one, "rounds".
         confidence: of the intervals.
 
@@ -222,7 +222,7 @@ def ratings(
         games: records of games, a `Tournament`, a `ResultStore`, or the path of one.
         game: the name of the game whose records count; needed if there are several.
         anchor: the player whose rating is 0; unless given "random" if it played, else the weakest.
-        resamples: how many times the openings are drawn again.
+        resamples: the number of times that the openings are drawn again.
         confidence: of the intervals.
         seed: of the resampling.
 
@@ -332,8 +332,9 @@ def player_names(records: Iterable[GameRecord]) -> dict[Entrant, str]:
 
 
 def _counted(records: Sequence[GameRecord], entrants: Sequence[Entrant]) -> tuple[Ints, Floats, str]:
-    """The pairings that were played, (C, 2); from each opening, how often the first player of each won, drew and lost,
-    (openings, C, 3); and "openings", or "rounds" if these take their place, as all games are from one opening.
+    """The pairings that were played, (C, 2); from each opening, the numbers of games that the first player of each won,
+    drew and lost, (openings, C, 3); and "openings", or "rounds" if these take their place, as all games are from one
+    opening.
     """
     number = {entrant: index for index, entrant in enumerate(entrants)}
     played = [record.fixture for record in records]

@@ -103,7 +103,7 @@ class SeatVerdict(SeatRecord):
 
 @dataclass(frozen=True)
 class Searched:
-    """How far every reply to a policy was played.
+    """The extent of a search in which every reply to a policy was played.
 
     Attributes:
         plies: the number of the policy's plies.
@@ -121,7 +121,7 @@ class SearchedSeat(SeatRecord):
     Attributes:
         intervals: the intervals of `against_perfect` if its games were sampled; None if all were followed.
         decided_after: the mean ply at which these games are decided.
-        searched: how far every reply was played; None if no lost game was searched for.
+        searched: the extent of the search; None if no lost game was searched for.
 
     Example:
         >>> from tictac_env import audit

@@ -117,7 +117,7 @@ def _searched_figures(seat: SearchedSeat) -> list[str]:
 
 
 def _lost_game_lines(seat: SeatVerdict | SearchedSeat, name: str, game: str, width: int) -> Iterator[str]:
-    """The boards of the game that beats a player in a seat, and how the search for it went."""
+    """The boards of the game that beats a player in a seat, and the extent of the search for it."""
     search = _search_words(seat) if isinstance(seat, SearchedSeat) else ""
     if seat.losing_line is None:
         if search:

@@ -119,8 +119,8 @@ def exact_results(
             hours.
         game: a game's name or rule book; None for an agent's own (`own_game`), else Connect Four.
         seed: see above; in [0, 2**63).
-        max_positions: how many positions are followed from one seat. Beyond that the result is sampled.
-        games: how many games are drawn then.
+        max_positions: the number of positions that are followed from one seat. Beyond that the result is sampled.
+        games: the number of games sampled then.
         progress: show a progress bar.
         min_chance: positions that are reached with less chance than this, in [0, 1], are left to the sample, and the
             others are followed, up to `max_positions`. The intervals are then narrower.

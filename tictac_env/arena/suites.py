@@ -180,7 +180,7 @@ class Suite:
         name: its name in results.
         positions: the N positions.
         scores: int16 (N, num_actions), the exact scores (see `ScoredPosition`), `NO_SCORE` where an action is illegal.
-        about: how it was made, as JSON can hold it; not part of the hash.
+        about: the way it was made, as JSON can hold it; not part of the hash.
 
     Example:
         >>> from tictac_env.arena import suite
@@ -573,7 +573,7 @@ def move_accuracy(
         positions: a `Suite` or the name of one (see `tictac_env.arena.suite`); a file that `read_scored_positions`
             reads, or one that `Suite.save` wrote (.npz); or scored positions of one game.
         game: their game: a name or rule book; None for the suite's own, and Connect Four for all else.
-        seeds: how many moves to draw in each position, at least 1.
+        seeds: the number of moves to draw in each position, at least 1.
         seed: the first seed.
         progress: show a progress bar.
 

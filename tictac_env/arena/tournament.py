@@ -118,8 +118,8 @@ def play_match(
         player: the policy whose results are counted: whatever `as_policy` accepts.
         opponent: the other one.
         game: a game's name or rule book; None for an agent's own (`own_game`), else tic-tac-toe.
-        games: how many; an odd number gives `player` one game more as the first player. Unless given, 100 from a single
-            opening, else each opening from both seats.
+        games: the number of games; an odd number gives `player` one game more as the first player. Unless given, 100
+            from a single opening, else each opening from both seats.
         seed: the same seed gives the same games.
         openings: as in `round_robin`: all of that many plies (0 for the empty board), or positions and move strings.
             Players that never draw need them: from one position they play one game.
@@ -154,7 +154,7 @@ def play_match(
 
 
 SECONDS_BETWEEN_WRITES = 0.5
-"""The most that a killed tournament loses, apart from the games under way."""
+"""The most that a killed tournament loses, besides the games under way."""
 
 
 @dataclass(frozen=True)
@@ -275,9 +275,9 @@ def round_robin(
         players: whatever `load_player` accepts (names of policies, files, functions, models, policies), by names of
             your own or in a list.
         game: a game's name or rule book; None for an agent's own (`own_game`), else tic-tac-toe.
-        games: how many a pair plays. Seats are swapped after each; after two comes the next opening, in an order drawn
-            by the seed, and after the last one the first again. Unless given, a pair plays each opening in both seats,
-            or 100 games if there is only one.
+        games: the number of games of each pair. Seats are swapped after each; after two comes the next opening, in an
+            order drawn by the seed, and after the last one the first again. Unless given, a pair plays each opening in
+            both seats, or 100 games if there is only one.
         seed: the same seed gives the same tournament. A game's own seed follows from this one, the players' names, the
             opening and the round; so no pair's games depend on the other players.
         progress: show a progress bar.

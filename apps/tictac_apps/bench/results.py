@@ -45,7 +45,7 @@ def game_record(
         tournament: the games.
         ratings: of the players that played.
         contestants: all players.
-        judged: for each player's name how it was trained and judged (`run.prepare`).
+        judged: by each player's name, its training and judgement (`run.prepare`).
         out: the reasons for which players did not play.
     """
     rated = {row.pop("player"): row for row in ratings.table()}
@@ -155,7 +155,7 @@ def _pairs(tournament: Tournament, ratings: Ratings) -> list[dict[str, Any]]:
 
 
 def _estimate(estimate: Estimate) -> dict[str, float | None]:
-    """An estimate with its interval, None where there is no bound."""
+    """An estimate with its interval, None if nothing bounds it."""
     ends = ("value", "low", "high")
     return {name: round(number, 6) if isfinite(number) else None for name, number in zip(ends, estimate, strict=True)}
 

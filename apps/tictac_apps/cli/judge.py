@@ -118,7 +118,7 @@ def run_audit(options: argparse.Namespace) -> int:
     Agents' files, models and networks are only read.
 
     A language model is asked about many positions at once. Each answer is kept in a transcript as it comes, so the same
-    command goes on where it was stopped.
+    command continues where it was stopped.
 
     Examples:
       tictac audit rule
@@ -133,11 +133,11 @@ def run_audit(options: argparse.Namespace) -> int:
     folder: Path | None = options.card
     if folder == BESIDE:
         if not Path(options.player).is_file():
-            raise ValueError(f"--card: {options.player!r} is no file, so say into which folder: --card FOLDER")
+            raise ValueError(f"--card: {options.player!r} is not a file, so say into which folder: --card FOLDER")
         folder = Path(options.player).parent
     if folder is not None:
         check_writable(folder / RECORD)  # now, and not after minutes
-    with contextlib.redirect_stdout(sys.stderr):  # what a player prints is no part of the record
+    with contextlib.redirect_stdout(sys.stderr):  # what a player prints does not belong to the record
         game = chosen_game(options, options.player)
         player = load_player(options.player, game, Reading(options.observation, options.time_limit))
         if isinstance(player.policy, TextPolicy):

@@ -125,7 +125,7 @@ def exact_values(solver: Solver, position: Position, seconds: float) -> dict[str
     Returns:
         `moves`: for each legal action its `action`, `score` (None if not proven), `outcome` ("win", "draw", "loss", or
         None), `in` (the number of stones of the winner that it takes, None if not proven), `text`, and `best`;
-        `complete`: whether all scores are proven.
+        `complete`: True if all scores are proven.
     """
     end = time.monotonic() + seconds
     all_bounds = solver.action_bounds(position, time_limit=seconds)
@@ -172,8 +172,8 @@ def review(solver: Solver, final: Position, seconds: float) -> dict[str, Any]:
 
     Returns:
         `plies`: for each position from the start its `ply`, `score` (for the first player; None if it is not known in
-        the time there is), `outcome` for the first player (1, 0, -1 or None), `text`, and `blunder`: whether the move
-        to it gave away a win or a draw. `complete`: whether all are known.
+        the time there is), `outcome` for the first player (1, 0, -1 or None), `text`, and `blunder`: True if the move
+        to it gave away a win or a draw. `complete`: True if all are known.
     """
     end = time.monotonic() + seconds
     positions = final.history()

@@ -124,7 +124,7 @@ def test_openings_are_given_as_plies_positions_or_moves() -> None:
         (["12", "21", "12"], "comes twice"),
         (["1122334"], "it is over"),
         (["48"], "move 2 of '48'"),
-        ([Position.start(TIC_TAC_TOE)], "no opening of this game"),
+        ([Position.start(TIC_TAC_TOE)], "not an opening of this game"),
     ],
 )
 def test_what_are_no_openings_is_named(openings: object, message: str) -> None:
