@@ -100,7 +100,7 @@ def test_each_row_is_the_exact_truth() -> None:
     assert row.judgement.verdict == truth
     assert (row.judgement.exploitability, row.judgement.unbeatable) == (truth.exploitability, truth.unbeatable)
     assert row.judgement.against_random == (truth.as_first.against_random, truth.as_second.against_random)
-    assert row.judgement.against_perfect == (truth.as_first.against_best, truth.as_second.against_best)
+    assert row.judgement.against_perfect == (truth.as_first.against_perfect, truth.as_second.against_perfect)
     assert row.judgement.exact and row.judgement.mistakes is None
     seconds = [row.seconds for row in curve.rows]
     assert 0 < seconds[0] < seconds[1] < seconds[2]

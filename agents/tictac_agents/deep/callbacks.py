@@ -36,8 +36,8 @@ class ExactEvalCallback(BaseCallback):
     """Judges the model exactly now and then, keeps the best one and can end the run.
 
     In TensorBoard: `eval/exploitability`, `eval/proven`, and `eval/win_rate_<opponent>_<seat>` for the opponents
-    random and perfect and the seats first and second. If a model without masks chooses an illegal action, `eval/illegal`
-    is 1, and the model counts as worse than any that plays legally.
+    random and perfect and the seats first and second. If a model without masks chooses an illegal action,
+    `eval/illegal` is 1, and the model counts as worse than any that plays legally.
 
     Args:
         eval_freq: the least number of environment steps, of all boards together, between two verdicts.
