@@ -42,9 +42,9 @@ class Learner(Predicts, BaseLearner):
 
     To write your own, in plain Python, subclass it and give
 
-    - `choose_action` and `learn_from_result`: the play in training, and the learning;
-    - `best_action`: the play by what was learned;
-    - `forget`: empties it; call it at the end of the constructor;
+    - `choose_action` and `learn_from_result`: play in training, and learning;
+    - `best_action`: play after training;
+    - `forget`: clears what has been learned; call it at the end of the constructor;
     - `learned` and `set_learned`: the content of its file, as arrays and JSON.
 
     Settings of its own are a dataclass (see `tictac_agents.settings`). Draw from `draw` and `explores` only: a run that
@@ -84,8 +84,8 @@ class Learner(Predicts, BaseLearner):
         self.game: Game = self.env.unwrapped.game
         self._random_state = np.array([new_state(self.settings.seed)], np.int64)
         self._env_seed = self.settings.seed
-        self._run_env: dict[str, Any] = {}  # what the run's environment was
-        self._seen: dict[int | bytes, tuple[int, int]] = {}
+        self._run_env: dict[str, Any] = {}  # the description of the run's environment
+        self._seen: dict[int | bytes, tuple[int, int]] = {}  # the stones of each observation met, as reading costs time
 
     # Methods that a subclass defines.
 
@@ -103,33 +103,33 @@ class Learner(Predicts, BaseLearner):
         """Learns from what `step` returned after the last action.
 
         Returns:
-            True if the rest of the game has nothing to teach, so that the next one is to begin.
+            True if nothing more can be learned from the game, so that the next one begins.
         """
 
     @abstractmethod
     def best_action(self, own: int, opp: int, allowed: Sequence[int]) -> int:
-        """The best of the `allowed` actions in a position, by what has been learned.
+        """The best of the `allowed` actions in a position, as far as the learner knows.
 
         Args:
             own: the stones of the side to move, as bits (see `Position`).
-            opp: the other side's.
+            opp: the other side's stones.
             allowed: legal actions, at least one, in ascending order.
         """
 
     @abstractmethod
     def forget(self) -> None:
-        """Forgets what has been learned; counters, randomness and the run stay."""
+        """Forgets what has been learned; counters, the RNG state and the run stay."""
 
     @abstractmethod
     def learned(self) -> dict[str, Any]:
-        """What has been learned, by name: arrays, and anything that JSON can hold."""
+        """The learned values by name: arrays, and anything that JSON can hold."""
 
     @abstractmethod
     def set_learned(self, learned: dict[str, Any]) -> None:
-        """Takes over what `learned` gave, as it was read from a file.
+        """Restores the values that `learned` returned, as read from a file.
 
         Raises:
-            KeyError, TypeError, ValueError: it is something else.
+            KeyError, TypeError, ValueError: they are not such values.
         """
 
     # Methods that a subclass can use.
@@ -153,7 +153,7 @@ class Learner(Predicts, BaseLearner):
     # The policy.
 
     def act(self, position: Position, seed: int) -> int:
-        """The best action known; the seed does not matter.
+        """The best action as far as the learner knows; the seed does not matter.
 
         Raises:
             ValueError: the position is of another game, or finished.
@@ -184,25 +184,25 @@ class Learner(Predicts, BaseLearner):
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_seconds: float = 60.0,
     ) -> Self:
-        """Trains for N steps or episodes; a learner made by `preset` needs neither.
+        """Trains for N steps or episodes; a learner made by `preset` has a default length.
 
         On a single board the current episode is always finished; Ctrl-C stops after it (the compiled loop within about
-        a second) and keeps what is learned. On a vector environment the run ends with the step in which the
-        number is reached; `resume` continues the games then unfinished, another `learn` drops them.
+        a second) and keeps the learned values. On a vector environment the run ends with the step that reaches the
+        number; `resume` continues the games that are then unfinished, another `learn` drops them.
 
         Args:
             total_timesteps: the number of steps.
             callback: called after each episode with the learner; returning False ends the run. If it has an attribute
                 `called_every`, it is called at least whenever the number of episodes is a multiple of that.
-            progress_bar: if progress is shown.
+            progress_bar: True to show progress.
             total_episodes: the number of episodes, instead of steps.
-            checkpoint: a file to save to now and then, and at the end.
+            checkpoint: a file to save to at intervals, and at the end.
             checkpoint_seconds: the time between two saves.
 
         Raises:
             ValueError: both totals are given, or neither without a preset, or one is not a positive int.
             OSError: the checkpoint cannot be written at the start, or at the end; the message then names the temporary
-                file that holds what was learned.
+                file that holds the learner.
         """
         if total_timesteps is None and total_episodes is None:
             total_episodes = self._total
@@ -264,7 +264,7 @@ class Learner(Predicts, BaseLearner):
 
         Args:
             path: the file.
-            env: to continue learning; without it a default environment of the same game, in the same seats.
+            env: the environment to continue learning on; None for a default one of the same game and seats.
 
         Raises:
             FileNotFoundError: there is no such file.
@@ -307,11 +307,11 @@ class Learner(Predicts, BaseLearner):
         return {}
 
     def _set_games_under_way(self, arrays: Arrays, board: Mapping[str, Any]) -> None:
-        """Restores what `_games_under_way` gave; `board` is the environment's state."""
+        """Restores the arrays that `_games_under_way` returned; `board` is the environment's state."""
 
 
 def default_env(game: Game, described: Mapping[str, Any], board: Mapping[str, Any]) -> Environment:
-    """An environment of the game, with the seats and the width of the one described, whose saved state is `board`."""
+    """An environment of the game with the seats and the number of boards of a described one, whose state is `board`."""
     named: Any = describe_game(game)
     keywords = {"play_as": described["play_as"], **({"id": named} if isinstance(named, str) else named)}
     if "num_envs" in described:

@@ -6,11 +6,11 @@ After a step from position s by action a, with reward r, the value moves by a st
 
     Q-learning          max Q(s', .)              the best next action; double: one table chooses, the other judges
     Sarsa               Q(s', a')                 the next action that is really played
-    expected Sarsa      sum of pi(b) Q(s', b)     the mean over the next action, by its probabilities
-    Monte Carlo         the return from s' on     what the game really brought
+    expected Sarsa      sum of pi(b) Q(s', b)     the expectation over the next action
+    Monte Carlo         the return from s'        the sum of the rewards that followed
 
-and 0 if the game is over in s'. If the learner plays both sides, s' is the other side's position, and V counts
-negatively.
+and V = 0 if the game is over in s'. If the learner plays both sides, s' is the other side's position, and V has its
+sign changed.
 `ActionTable.update` is that line; its source runs interpreted, and compiled in every loop over games.
 """
 
@@ -32,11 +32,12 @@ from tictac_env.games import Game
 from tictac_env.policies.policy import pick
 
 Q_LEARNING, SARSA, EXPECTED_SARSA, MONTE_CARLO = range(4)
-"""The rules: what follows a step is worth as much as the best action, the chosen one, their mean, or the return."""
+"""The rules: the value of what follows a step is that of the best action, of the chosen one, their mean, or the
+return."""
 
 
 def best_value(table: ActionTable, i: int, step: int, learning: int, judging: int) -> float:
-    """Q-learning: the value of the best action; of two tables one chooses it and the other one judges it."""
+    """Q-learning: the value of the best action; with two tables one chooses it and the other evaluates it."""
     row, best, slot = table.steps[i, step, 0], -np.inf, 0
     for other in range(table.q.shape[2]):
         if table.q[learning, row, other] > best:  # false in an unused slot: nan
@@ -50,7 +51,7 @@ def chosen_value(table: ActionTable, i: int, step: int) -> float:
 
 
 def mean_value(table: ActionTable, i: int, step: int) -> float:
-    """Expected Sarsa: the mean value of the action, epsilon shared by all, the rest by the best."""
+    """Expected Sarsa: the expected value of the next action under the epsilon-greedy policy."""
     values, leading = table.q[0, table.steps[i, step, 0]], table.steps[i, step, 2]
     best, total, count = -np.inf, 0.0, 0
     for action in range(len(values)):
@@ -59,6 +60,7 @@ def mean_value(table: ActionTable, i: int, step: int) -> float:
             best = max(best, value)
             total += value
             count += 1
+    # A greedy action has probability 1 - epsilon, and any action epsilon / count more.
     return (1 - table.epsilon) * best + table.epsilon * total / count
 
 
@@ -93,16 +95,16 @@ class ActionTable(NamedTuple):
     decay: float
     initial_value: float
     online: bool
-    """If a step is learned as soon as the next action is chosen; otherwise all are learned at the end of the game."""
+    """True to learn a step as soon as the next action is chosen; False to learn all steps at the end of the game."""
     end_teaches_both: bool
-    """If both of two tables learn the last step of a game."""
+    """True if both of two tables learn the last step of a game."""
 
     def update(self, i: int, step: int, last: bool, following: float) -> float:
         """Moves Q(s, a) towards its target, r + gamma * what follows, or r if the step ended the game.
 
         Returns the target. `following` is the target of the next step, for Monte Carlo control.
         """
-        # Which table learns, and which one judges the next action: with double Q-learning a coin decides.
+        # With double Q-learning a coin decides which table learns; the other one evaluates the next action.
         learning = judging = 0
         if len(self.q) == 2 and not (last and self.end_teaches_both):
             learning = draw(self.random) & 1
@@ -124,7 +126,7 @@ class ActionTable(NamedTuple):
         return target
 
     def move_towards(self, table: int, i: int, step: int, target: float) -> None:
-        """Moves Q(s, a) in one of the tables towards a target, by the step size that the rate, or N(s, a), gives."""
+        """Moves Q(s, a) in one of the tables towards a target, by the learning rate or N(s, a) ** -decay."""
         row, slot = self.steps[i, step, 0], self.steps[i, step, 1]
         td_error = target - self.q[table, row, slot]
         self.counts[table, row, slot] += 1
@@ -138,7 +140,7 @@ class ActionTable(NamedTuple):
     def choose_action(self, game: Game, i: int, seat: int, own: int, opp: int) -> int:
         """Epsilon-greedy: a random action with probability epsilon, else one of highest value, drawn among equals.
 
-        Online, the step before is learned now, as what follows it is known.
+        Online, the previous step is learned now that the action after it is chosen.
         """
         row, leading = self.row_for(game, own, opp)
         choices = game.legal(own, opp)
@@ -146,6 +148,7 @@ class ActionTable(NamedTuple):
             choices = self.greedy(game, own, opp, row, leading)
         seed = draw(self.random) if choices.bit_count() > 1 else 0
         action = pick(game, choices, seed)
+        # Write the pair (s, a) down: its reward is not known yet.
         step = self.lengths[i]
         self.steps[i, step, 0] = row
         self.steps[i, step, 1] = self.folding.slot(leading, action)
@@ -157,19 +160,23 @@ class ActionTable(NamedTuple):
     def learn_from_result(
         self, game: Game, i: int, seat: int, own: int, opp: int, reward: float, terminated: bool, truncated: bool
     ) -> bool:
-        """At the end of a game learns its last step, or backward all its steps, the last one first.
+        """Records the reward; at the end of a game learns its last step or, backward, all its steps, last one first.
 
         Returns True if the game is over.
         """
+        # The reward completes the step that `choose_action` has begun.
         step = self.lengths[i]
         self.rewards[i, step] = reward
         self.lengths[i] = step + 1
         if not terminated and not truncated:
             return False
+        # A truncated game is not over in its last position, which therefore has a value. Choosing an action there
+        # writes the row that the target needs and, online, learns the last step.
         if not terminated and self.rule != MONTE_CARLO:
-            self.choose_action(game, i, seat, own, opp)  # the game is broken off: what follows has a value
+            self.choose_action(game, i, seat, own, opp)
         elif self.online:
             self.update(i, step, True, 0.0)
+        # Backward, each step learns from a successor that has just learned: the result reaches the first move at once.
         if not self.online:
             following = 0.0
             for earlier in range(step, -1, -1):
@@ -202,6 +209,7 @@ class ActionTable(NamedTuple):
         next_row = self.rows.used[0]
         row = self.rows.get_or_add(least_own, least_opp, 0)
         if row == next_row:
+            # A new row: its unused slots, of illegal actions or of images of others, stay nan.
             legal = game.legal(own, opp)
             for action in range(game.num_actions):
                 if legal & game.choice(action):
@@ -375,33 +383,33 @@ class QLearningSettings(ActionSettings):
 
 
 class QLearning(ActionLearner):
-    """Learns the value of each action, the best action following (Watkins, "Learning from delayed rewards", 1989).
+    """Learns the value of each action when the best actions follow (Watkins, "Learning from delayed rewards", 1989).
 
     After a step from position s by action a, with reward r and s' the next position in which the learner moves,
 
         Q(s, a) += learning_rate * (r + gamma * max Q(s', .) - Q(s, a)),
 
-    the maximum counting 0 if the game is over. With `opponent=None` the learner plays both sides; s' is then the
-    other side's position, and its value counts negatively.
+    where the maximum is 0 if the game is over. With `opponent=None` the learner plays both sides; s' is then the
+    other side's position, and its value has the opposite sign.
 
-    With `double` there are two tables; a coin decides which one learns, from the value that the other gives to the
-    action it holds best itself (van Hasselt, "Double Q-learning", 2010). It plays by their mean.
+    With `double` there are two tables; a coin decides which one learns. It chooses the best next action, and the other
+    table gives that action's value (van Hasselt, "Double Q-learning", 2010). The learner plays by their mean.
 
     Presets (`QLearning.preset(name)`):
         S2: the published Q-table, 14,000 games against random play, half of them from each seat.
         S2-double: the same with two tables, which both learn the last step of a game.
         S2-draw: the same as S2 with a draw worth as much as a win.
         S2-minimax: S2, trained against the minimax player that draws among its best moves.
-        infallible: S2 cured. Against random play an agent soon learns that a trap is worth laying even if one reply
-            to it wins by force, as random play seldom finds that reply: so S2's table now and then loses to a player
-            that does. Against perfect play alone there is nothing to be won, and it never learns to win. The cure is to
-            make a loss dearer. The best response to random play that pays 1 for a win and -k for a loss gives up a
-            little of what it wins for never losing as soon as k is large enough; on tic-tac-toe, from k = 3.5 on, it
-            is unbeatable from both seats *and* wins all that an unbeatable player can, 99.479 % as the first and
-            91.640 % as the second. With k = 10 this is far from the edge; steps that shrink with N(s, a) and much
-            exploration then tell the last half per cent apart. (Another cure is a teacher that errs with probability
-            0.5 to 0.7, `Mixture(["random", "minimax"], [0.6, 0.4])`: a trap fails often enough not to pay. It has
-            the same best response, but its games are noisier, so it takes longer to learn.)
+        infallible: S2 without its weakness. Against random play an agent soon learns to lay a trap even if one reply
+            to it wins by force, as random play seldom finds that reply; so S2's table sometimes loses to a player
+            that does. Perfect play alone is no better an opponent: there is nothing to win, so the agent never learns
+            to win. The remedy is a higher price for a loss. The best response to random play with rewards of 1 for a
+            win and -k for a loss gives up a few wins in order never to lose, if k is large enough. On tic-tac-toe,
+            from k = 3.5, it is unbeatable from both seats *and* wins all that an unbeatable player can, 99.479 % as
+            the first and 91.640 % as the second. k = 10 is far from that limit; steps that shrink with N(s, a) and
+            much exploration then resolve the last half per cent. (Another remedy is an opponent that errs with
+            probability 0.5 to 0.7, `Mixture(["random", "minimax"], [0.6, 0.4])`: a trap fails often enough not to
+            pay. The best response is the same, but the games are noisier, so learning takes longer.)
         self-play: unbeatable after a few thousand games against itself.
 
     Args:
@@ -440,7 +448,7 @@ class SarsaSettings(ActionSettings):
 
 
 class Sarsa(ActionLearner):
-    """Learns the value of each action, the learner going on as it does, exploration included.
+    """Learns the value of each action under the policy that the learner follows, exploration included.
 
     After a step from position s by action a, with reward r, the next position s' and the action a' chosen there,
 
@@ -489,18 +497,18 @@ class MonteCarloSettings(ActionSettings):
 
 
 class MonteCarlo(ActionLearner):
-    """Learns the value of each action as the mean of what games brought that it was played in.
+    """Learns the value of each action as the mean return of the games in which it was played.
 
     At the end of a game every action played moves towards the return G that followed it, all rewards to the end:
 
         Q(s, a) += (G - Q(s, a)) / N(s, a)
 
-    or, with a `learning_rate`, by that step; nothing is learned from other values (Sutton and Barto, section 5.4,
-    on-policy control). First-visit and every-visit Monte Carlo are the same here: stones are never taken away, so no
+    or, with a `learning_rate`, by that step; no value is learned from another (Sutton and Barto, section 5.4,
+    on-policy control). First-visit and every-visit Monte Carlo are the same here: stones are never removed, so no
     position recurs in a game.
 
-    The published learner S3 was called Monte Carlo too, but moves each value towards the next one, which is temporal
-    difference learning: it is `ValueTD.preset("S3")`. `MonteCarlo.preset("S3")` is what it was called.
+    The published learner S3 was called Monte Carlo too, but it moves each value towards the next one, which is temporal
+    difference learning: `ValueTD.preset("S3")`. `MonteCarlo.preset("S3")` is Monte Carlo control with its settings.
 
     Args:
         env: an environment of ours, or its id; any opponent, seat and type of observation.

@@ -1,4 +1,4 @@
-"""Learners whose values are arrays in a table: play and learning as kernels, on one board or many, and growth.
+"""Learners whose values are arrays in a table: play and learning as kernels on one board or many, and room to grow.
 
 One source runs four ways, with the same result to the bit: a game of one board through `reset` and `step`, interpreted
 or compiled (`turn`), whole games in a compiled loop (`play_whole_games`), and a step on each board of a vector
@@ -42,18 +42,31 @@ HOT = 10_000
 LONG = 30_000
 """The number of steps left in a run that pay for compiling the loop over games, which takes some 4 seconds."""
 CHUNK = 200_000
-"""The number of steps that the compiled loop plays at a time: soon enough done to react to Ctrl-C."""
+"""The number of steps that the compiled loop plays at a time: few enough to react to Ctrl-C."""
 NEW, GOING, TERMINATED, TRUNCATED, OVER = range(5)
 """The phases of a game. Between two steps it is GOING or OVER."""
 
 
 @kernel_methods
 class Rows(NamedTuple):
-    """Numbers the positions a learner meets, in the order in which it meets them.
+    """Numbers the positions that a learner meets, in the order in which it meets them.
 
     A hash table with open addressing: a position's row is in the place that its bits are hashed to, or in the next one
     that was free. At least half of the places stay empty.
     """
+
+    # `places` is the hash table; it holds row numbers only, so growing it moves no values. `positions` says which
+    # position has which row. With P = 8, looking for the position of row 0, whose hash ends in 101:
+    #
+    #     place   places            row   positions
+    #         4     -1                0   own, opp, part   <-----+
+    #     ->  5      1   another one  1   own, opp, part         |
+    #         6      0   this one     2   own, opp, part         |
+    #         7     -1     |                                     |
+    #                      +-------------------------------------+
+    #
+    # A search that comes to a place with -1 has passed all places where the position could be: it has no row. Such a
+    # place always exists, as half of them stay empty. Rows are never removed, so no place becomes free again.
 
     positions: Ints
     """int64 (capacity, 3), for each row own, opp and the number of its table, if several share the rows."""
@@ -64,13 +77,15 @@ class Rows(NamedTuple):
 
     def place(self, own: int, opp: int, part: int) -> int:
         """The index in `places` of a position, or the one it would get."""
+        # P is a power of two: `& last` is the remainder by P. The halves of `opp` change places before the XOR: `own`
+        # and `opp` exchanged would otherwise have the same hash.
         last = len(self.places) - 1
         place = mix(own ^ ((opp & LOW_32) << 31 | opp >> 32) ^ part) & last
         row = self.places[place]
         while row >= 0 and (
             self.positions[row, 0] != own or self.positions[row, 1] != opp or self.positions[row, 2] != part
         ):
-            place = place + 1 & last
+            place = place + 1 & last  # after the last place comes the first
             row = self.places[place]
         return place
 
@@ -99,7 +114,7 @@ def _add_all(rows: Rows, positions: Ints) -> None:
 
 
 def new_rows(capacity: int = FEWEST_ROWS, positions: Ints | None = None) -> Rows:
-    """Rows for at least `capacity` positions, the first of them the given ones."""
+    """Rows for at least `capacity` positions, numbered from 0 in the order of `positions`."""
     size = FEWEST_ROWS
     while size < capacity:
         size *= 2
@@ -121,14 +136,14 @@ class Games(NamedTuple):
 
 
 class LoopLimits(NamedTuple):
-    """The most games the compiled loop may play, the steps after which it begins none, and the learner's seat in them.
-
-    The seat is a value of `play_as`; None leaves it to the environment.
-    """
+    """The limits of one call of the compiled loop."""
 
     games: int
+    """The most games."""
     steps: int
+    """The number of steps after which no game begins."""
     play_as: str | None = None
+    """The learner's seat, a value of `play_as`; None leaves it to the environment."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,7 +176,7 @@ class TableLearner(Learner):
 
     Attributes:
         table: the `ActionTable` or `ValueTable`.
-        compiled: if the compiled loop may be used where it pays; assign False to send every game through `reset` and
+        compiled: True if the compiled loop may play when it pays; assign False to send every game through `reset` and
             `step`.
     """
 
@@ -180,7 +195,7 @@ class TableLearner(Learner):
         board: Any = self.env.unwrapped
         if isinstance(self.env, gym.vector.VectorEnv) and board.autoreset_mode == AutoresetMode.SAME_STEP:
             raise ValueError(
-                "a learner sees the end of a game and then begins the next one itself: give the vector environment "
+                "a learner sees the end of a game and then begins the next game itself: give the vector environment "
                 f"autoreset_mode NEXT_STEP or DISABLED, not {board.autoreset_mode}"
             )
         self._most_new = 2 * (self.game.num_actions + 3)  # positions that one step adds to the table, at most
@@ -188,14 +203,14 @@ class TableLearner(Learner):
         self._seen_last = 0, 0, 0  # seat, own and opp on the single board
         self._code: dict[Callable[..., Any], Callable[..., Any]] = {}
         self._runs: Counter[Callable[..., Any]] = Counter()
-        self._pays: bool | None = None  # if the compiled loop pays; None before the first game of a run
+        self._pays: bool | None = None  # True if the compiled loop pays; None before the first game of a run
         self._abandon_games()
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_code": {}, "_runs": Counter()}  # machine code is this process's
 
     def forget(self) -> None:
-        """Forgets what has been learned, and unfinished games; counters, randomness and the run stay."""
+        """Forgets what has been learned, and unfinished games; counters, the RNG state and the run stay."""
         self.table = self._new_table()
         self._abandon_games()
 
@@ -206,7 +221,7 @@ class TableLearner(Learner):
     # Machine code.
 
     def compile(self) -> Self:
-        """Compiles now what is otherwise compiled as soon as it pays; no result changes."""
+        """Compiles at once what is otherwise compiled when it pays; no result changes."""
         several, values = np.empty(0, np.int64), np.empty(0)
         with in_one_line():
             for kernel, arguments in (
@@ -220,12 +235,13 @@ class TableLearner(Learner):
         return self
 
     def _call(self, kernel: Callable[..., Any], *arguments: Any, runs: int = 1) -> Any:
-        """Calls a kernel, interpreted until compiling it pays: a short run then ends sooner than the compiler would.
+        """Calls a kernel, interpreted until compiling it pays: a short run ends before the compiler would.
 
         Machine code that an earlier run has kept is used at once. `runs` is the number of positions in this call.
         """
         code = self._code.get(kernel)
         if code is None:
+            # The cache on disk is looked up only at the first call, as a look costs more than a short kernel.
             earlier = self._runs[kernel]
             self._runs[kernel] += runs
             if earlier + runs > HOT or (not earlier and is_kept(kernel, self.game, self.table, *arguments)):
@@ -255,18 +271,20 @@ class TableLearner(Learner):
         return bool(self._action < 0)
 
     def _play(self, games: int) -> Iterator[None]:
-        """Plays a step on all boards, or a game; before it many in the compiled loop if that pays.
+        """Plays a step on all boards, or a game, after many games in the compiled loop if that pays.
 
-        All ways give the same result: that the choice depends on what is compiled already is only a matter of time.
+        All ways give the same result, so the choice may depend on what is compiled already.
         """
         if isinstance(self.env, gym.vector.VectorEnv):
             for steps in self._step_all():
                 self._count(1, steps)
                 yield
             return
+        # The last game of a chunk always goes through `reset` and `step`: it leaves the environment as any game does,
+        # so neither a callback nor a user can see which way the others were played.
         if games > 1 and self.compiled and self._pays:
             self._play_compiled(games - 1)
-        self._play_by_steps()  # leaves the environment as it is after a game, so that nothing tells the two apart
+        self._play_by_steps()
         yield
         if self._pays is None:  # the first game of a run has seeded the environment
             self._pays = self._loop_pays()
@@ -277,19 +295,22 @@ class TableLearner(Learner):
         """True if the compiled loop can play, and is compiled already or has enough left to play."""
         if self._run is None or not can_play(self.env):
             return False
+        # A run that is counted in episodes has as many steps left as its games have had on average.
         left = self._run.end - self._counted()
         steps = left * self.num_timesteps / self.num_episodes if self._run.counter == "episodes" else left
         return steps >= LONG or is_kept(play_whole_games, *self._loop_arguments(LoopLimits(0, 0)))
 
     def _play_compiled(self, games: int) -> None:
-        """Plays at most so many games on the environment's board, drawing from its state; never the last of a run."""
+        """Plays up to `games` games on the environment's board with its RNG state; never the last game of a run."""
         board: Any = self.env.unwrapped
         self._make_room(self.game.cells * self._most_new)
         self._scheduled_table()
+        # No schedule changes within the loop: step size and epsilon are fields of the table that it is given.
         limits = self._limits()
+        limits = limits._replace(games=min(games, limits.games), steps=min(CHUNK, limits.steps))
+        # The loop draws what the environment would have drawn, and the environment continues from there.
         state = board.state_dict()
         randomness = np.array([state["random_state"], state["games_begun"]], np.int64)
-        limits = limits._replace(games=min(games, limits.games), steps=min(CHUNK, limits.steps))
         self._count(*play_whole_games(*self._loop_arguments(limits, randomness)))
         random_state, games_begun = randomness.tolist()
         board.load_state_dict(state | {"random_state": random_state, "games_begun": games_begun})
@@ -309,6 +330,8 @@ class TableLearner(Learner):
         """The limits up to the next change of a schedule, or the last game of the run."""
         if self._run is None:
             return LoopLimits(0, 0)
+        # The last game is left to `reset` and `step`. Counted in steps, it is the one in which the run's last step may
+        # lie: any game that begins fewer than `cells` steps before the end.
         now, last = self._counted(), self._run.end
         by_episodes = self._run.counter == "episodes"
         last -= 1 if by_episodes else self.game.cells
@@ -321,7 +344,7 @@ class TableLearner(Learner):
     # The table.
 
     def _scheduled_table(self) -> Any:
-        """The table, with the step size and epsilon of now."""
+        """The table, with the step size and epsilon that the schedules give now."""
         learning_rate = self.settings.learning_rate
         rate = 0.0 if learning_rate is None else float(self.scheduled(learning_rate))
         epsilon = float(self.scheduled(self.settings.epsilon))
@@ -334,6 +357,7 @@ class TableLearner(Learner):
         needed = len(self) + count
         if needed <= self.capacity:
             return
+        # Positions keep their row numbers, so each array only grows at its end; new entries are unused (nan) or 0.
         rows = new_rows(needed, self.positions)
         grown = {}
         for name, axis in self.ROW_ARRAYS.items():
@@ -366,11 +390,11 @@ class TableLearner(Learner):
         return {action: value for action, value in enumerate(values.tolist()) if value == value}
 
     def best_action(self, own: int, opp: int, allowed: Sequence[int]) -> int:
-        """The best of the `allowed` actions in a position, by what has been learned; the lowest among equals."""
+        """The best of the `allowed` actions in a position by the learned values; the lowest among equals."""
         return max(allowed, key=self.values(own, opp).__getitem__)
 
     def act_many(self, batch: PositionBatch, seeds: Ints) -> Ints:
-        """The best actions known in B unfinished positions: int64 (B,).
+        """The best actions by the learned values in B unfinished positions: int64 (B,).
 
         Raises:
             ValueError: the positions are of another game.
@@ -387,22 +411,25 @@ class TableLearner(Learner):
     def _step_all(self) -> list[int]:
         """Plays one step on every board: all choose, the environment steps, all learn, in their order.
 
-        A game that is over is begun again by an explicit reset, even if the environment would have reset it.
+        A finished game is followed by an explicit reset, even if the environment would have reset the board.
 
         Returns:
-            The numbers of steps of the games that this step ended.
+            The number of steps of each game that this step ended.
         """
         self._make_room(2 * self.num_envs * self._most_new)
         envs: Any = self.env
         table, games, board = self._scheduled_table(), self._games, envs.unwrapped
+        # Boards whose game is over begin the next one.
         over = games.phase == OVER
         if over.any():
             _, infos = self._reset(over)
             show_boards(board.game, board.batch.own, board.batch.opp, np.asarray(infos["seat"]), over, games)
             games.phase[over] = NEW
+        # All boards choose by the same table, and the environment plays their actions.
         actions = np.empty(len(over), np.int64)
         choose_actions(board.game, table, games, actions)
         _, rewards, terminated, truncated, infos = envs.step(actions)
+        # All boards learn, the first one first: each already by what those before it have learned.
         everywhere = np.ones(len(over), np.bool_)
         show_boards(board.game, board.batch.own, board.batch.opp, np.asarray(infos["seat"]), everywhere, games)
         games.phase[:] = np.where(terminated, TERMINATED, np.where(truncated, TRUNCATED, GOING))
@@ -434,11 +461,14 @@ class TableLearner(Learner):
     def _set_games_under_way(self, arrays: Arrays, board: Mapping[str, Any]) -> None:
         if "games_view" not in arrays:
             return
+        # Shapes and dtypes are those of this learner's own arrays.
         current = {name: getattr(self.table, name) for name in self.GAME_ARRAYS} | {"view": np.stack(self._games)}
         saved = {name: arrays[f"games_{name}"] for name in current}
         for name, array in current.items():
             if saved[name].shape != array.shape or saved[name].dtype != array.dtype:
                 raise ValueError(f"its games_{name} are {saved[name].dtype} {saved[name].shape}, not {array.shape}")
+        # Each game is one that the learner can have on its board: between two steps it goes on or is over, a seat is 0
+        # or 1, and its view holds the stones of the board, each on one side.
         boards = boards_of(np.array(board["boards"]))
         stones = boards.own | boards.opp
         games = Games(*saved["view"])
@@ -447,6 +477,7 @@ class TableLearner(Learner):
         possible &= ~going | (games.own | games.opp == stones) & (games.own & games.opp == 0)
         if not possible.all() or not self._accepts_games(saved, np.bitwise_count(stones)):
             raise ValueError("its unfinished games are not those on its boards")
+        # Only now does anything change. The arrays are filled in place, as kernels hold them.
         for name in self.GAME_ARRAYS:
             current[name][:] = saved[name]
         for array, read in zip(self._games, games, strict=True):
@@ -458,7 +489,7 @@ class TableLearner(Learner):
 
     @abstractmethod
     def _accepts_games(self, games: Arrays, plies: npt.NDArray[Any]) -> bool:
-        """True if games are possible on boards with so many stones: compiled code checks no indices."""
+        """True if the games are possible on boards with `plies` stones: compiled code does not check indices."""
 
 
 def opponents_of(board: BoardEnv) -> BatchOpponents:
@@ -467,7 +498,7 @@ def opponents_of(board: BoardEnv) -> BatchOpponents:
 
 
 def can_play(env: Any) -> bool:
-    """True if `play_whole_games` can play on `env`: one of ours, not wrapped or shown, with compiled opponents."""
+    """True if `play_whole_games` can play on `env`: one of ours, neither wrapped nor shown, with compiled opponents."""
     if not isinstance(env, BoardEnv) or env.render_mode == "human":
         return False
     own_rules = type(env).step is BoardEnv.step and type(env).reset is BoardEnv.reset
@@ -505,9 +536,10 @@ def best_actions(game: Game, table: Any, owns: Ints, opps: Ints, values: Floats,
 
 @borrowing_kernel
 def show_boards(game: Game, owns: Ints, opps: Ints, seats: Ints, chosen: npt.NDArray[np.bool_], games: Games) -> None:
-    """Shows the learner in each of the `seats` the position (own, opp) of its board, on the `chosen` boards."""
+    """Writes the positions of the `chosen` boards to `games`, each as the learner in its seat sees it."""
     for i in range(len(seats)):
         if chosen[i]:
+            # A board is stored for the side to move, which at the end of a game need not be the learner's.
             own, opp = owns[i], opps[i]
             if seats[i] != game.seat(own, opp):
                 own, opp = opp, own
@@ -560,7 +592,7 @@ def play_whole_games(
         opponents: the opponents.
         rewards: for a win, a draw, a loss and a step that does not end the game.
         play_as: the index in `PLAY_AS`.
-        randomness: int64 (2,), the state of the board's randomness and the number of games begun; updated.
+        randomness: int64 (2,), the board's RNG state and the number of games begun; updated.
         games: the most games.
         max_steps: the number of steps after which no game begins.
         room: the number of rows that must be free when a game begins.
@@ -575,20 +607,23 @@ def play_whole_games(
         opening = begin(game, setup, opponents, play_as, NOT_GIVEN, NOT_GIVEN, games_begun, state)
         if not opening.has_begun:
             break
+        # Nothing of this game has changed any state before here, so the loop can still leave it to the environment.
         own, opp, seat, state = opening.own, opening.opp, opening.learner, opening.state
         games_begun += 1
         table.begin_game(game, 0, seat, own, opp)
         over = False
         while not over:
+            # One step: the learner's move and the opponent's reply.
             action = table.choose_action(game, 0, seat, own, opp)
             event, outcome, own, opp, _, state = step(
                 game, setup.self_play, opponents, opening.member, own, opp, action, state
             )
             steps += 1
             ended = event != CONTINUES
+            # In self-play the seats take turns. The learner sees the position from the seat it now has.
             seat ^= setup.self_play
-            shown, others = seen(game, own, opp, seat)
-            over = table.learn_from_result(game, 0, seat, shown, others, reward(rewards, ended, outcome), ended, False)
+            mine, theirs = seen(game, own, opp, seat)
+            over = table.learn_from_result(game, 0, seat, mine, theirs, reward(rewards, ended, outcome), ended, False)
         played += 1
     randomness[0], randomness[1] = state, games_begun
     return played, steps

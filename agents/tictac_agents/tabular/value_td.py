@@ -1,6 +1,6 @@
 """TD learning on values of positions, v(s).
 
-As the game goes on from position s to s', the value moves by a step size towards its target:
+When the game moves from position s to s', the value of s moves by a step size towards its target:
 
     v(s) += step * (reward + gamma * v(s') - v(s)),      or, if the game is over in s',
     v(s) += step * (result - v(s))
@@ -33,8 +33,9 @@ class TableEntry(NamedTuple):
     """One position in a table, as the owner of the table sees it."""
 
     key: tuple[int, int]
-    """The owner's stones, the other side's."""
+    """The owner's stones, and the other side's."""
     final: bool
+    """True if the game is over there."""
     value: float
     visits: int
 
@@ -43,11 +44,11 @@ class Backup(NamedTuple):
     """A change of one value."""
 
     seat: int
-    """Whose table."""
+    """The owner of the table."""
     own: int
     """The stones of that seat in the position."""
     opp: int
-    """The other side's."""
+    """The other side's stones."""
     before: float
     after: float
 
@@ -58,6 +59,16 @@ class ValueTable(NamedTuple):
 
     On each board a seat that learns has a route: the positions it has passed in the game.
     """
+
+    # The routes of a game on one board, if both sides learn every ply ("all"; "own" leaves out every second position):
+    #
+    #     ply               0      1      2      3      4
+    #     routes[i, 0]      s0     s1     s2     s3     s4      rows of the first seat's table
+    #     routes[i, 1]      s0     s1     s2     s3     s4      the same positions in the second seat's table
+    #     skips[i, seat]       no     no     yes    no          the step from each position to the next
+    #
+    # A step is learned online when the route gets the next position, or backward when the game is over. An exploring
+    # move says little about the position before it, so its step may be skipped.
 
     random: Ints
     epsilon: float
@@ -110,12 +121,12 @@ class ValueTable(NamedTuple):
         return float(td_error)
 
     def correct(self, seat: int, row: int, td_error: float) -> None:
-        """Moves v(s) by a step of the size that the learning rate, or N(s), gives."""
+        """Moves v(s) by the TD error times the learning rate, or times 1 / N(s)."""
         rate = self.rate if self.rate > 0 else 1 / self.visits[row]
         self.assign(seat, row, self.values[row] + rate * td_error)
 
     def begin_game(self, game: Game, i: int, seat: int, own: int, opp: int) -> None:
-        """A game begins on board i, as `seat` sees it."""
+        """Begins a game on board i, in the position that `seat` sees."""
         self.lengths[i, 0] = self.lengths[i, 1] = 0
         self.over[i] = False
         if self.every_ply:
@@ -125,6 +136,7 @@ class ValueTable(NamedTuple):
 
     def choose_action(self, game: Game, i: int, seat: int, own: int, opp: int) -> int:
         """Epsilon-greedy: a random move with probability epsilon, else one to a position of highest value."""
+        # The position gets a row even if its route leaves it out.
         self.row_of(game, seat, own, opp)
         choices = game.legal(own, opp)
         explored = explores(self.random, self.epsilon)
@@ -140,6 +152,7 @@ class ValueTable(NamedTuple):
         reached = self.reach(game, seat, mine, other)
         final = self.finals[reached]
         self.append(i, seat, reached, explored)
+        # In self-play the other seat sees the same position; with "own" plies only if it is the last one.
         if self.self_play and (self.every_ply or final):
             self.append_reply(i, 1 - seat, self.reach(game, 1 - seat, other, mine))
         self.over[i] = final
@@ -149,7 +162,8 @@ class ValueTable(NamedTuple):
     def learn_from_result(
         self, game: Game, i: int, seat: int, own: int, opp: int, reward: float, terminated: bool, truncated: bool
     ) -> bool:
-        """Learns from the position that the move on board i led to. Returns True if the game there is over for it."""
+        """Learns from the position that the move on board i led to. Returns True if the game there is over."""
+        # Against an opponent this is the position after its reply; in self-play `move` has already recorded it.
         if not self.over[i] and not self.self_play:
             reached = self.reach(game, seat, own, opp)
             if self.every_ply or self.finals[reached]:
@@ -168,23 +182,26 @@ class ValueTable(NamedTuple):
         self.results[1 + outcome if seat else 1 - outcome] += 1
 
     def append_reply(self, i: int, seat: int, row: int) -> None:
-        """Adds a position after the other side's move to a route; at the end it may set the last position's value."""
+        """Adds a position after the other side's move to a route; with `set_last` its value goes to the one before."""
         length = self.lengths[i, seat]
         if not self.set_last:
             self.append(i, seat, row, False)
         elif length > 0:
+            # The position after the seat's last move gets the result itself, not a step towards it.
             last = self.routes[i, seat, length - 1]
             self.visits[last] += 1
             self.assign(seat, last, self.values[row])
 
     def append(self, i: int, seat: int, row: int, explored: bool) -> None:
-        """Adds a position to a route; online, learns the step that led to it, unless that is to be skipped."""
+        """Adds a position to a route; online, learns the step that led to it, unless that step is skipped."""
+        # An exploring move may spoil two steps: the one that it makes, for the position before it, and the next one,
+        # for the position that it leads to.
         route, skips, length = self.routes[i, seat], self.skips[i, seat], self.lengths[i, seat]
         skips[length] = explored and not self.learn_explored
         if length > 0:
             skips[length - 1] |= explored and not self.learn_exploring
             if self.online and not skips[length - 1]:
-                # TD(lambda): the positions before share in the error, less with each ply back.
+                # TD(lambda): earlier positions share in the error, less with each ply back; a skipped step ends that.
                 td_error = self.update_value(seat, route[length - 1], row)
                 weight = self.gamma * self.trace_decay
                 step = length - 2
@@ -197,6 +214,7 @@ class ValueTable(NamedTuple):
 
     def learn_backward(self, i: int) -> None:
         """At the end of a game learns its steps, the last one first, unless they were learned online."""
+        # Last first: each position learns from a value that already reflects the result.
         if not self.online:
             for seat in range(2):
                 for step in range(self.lengths[i, seat] - 2, -1, -1):
@@ -222,10 +240,11 @@ class ValueTable(NamedTuple):
         return choices
 
     def row_of(self, game: Game, seat: int, own: int, opp: int) -> int:
-        """The row of a position in the table of `seat`, which gets one if it has none."""
+        """The row of a position in the table of `seat`; a new position gets one."""
         next_row = self.rows.used[0]
         row = self.rows.get_or_add(own, opp, self.parts[seat])
         if row == next_row:
+            # A new row: a finished position has its result as its value, unless results have to be learned too.
             self.finals[row], self.values[row] = self.status(game, own, opp)
             self.visits[row] = 0
             if not self.know_results:
@@ -233,7 +252,7 @@ class ValueTable(NamedTuple):
         return row
 
     def reach(self, game: Game, seat: int, own: int, opp: int) -> int:
-        """The row of a position that a game has come to; if the game is over there, its value is now the result."""
+        """The row of a position that a game has reached; if the game is over there, its value becomes the result."""
         row = self.row_of(game, seat, own, opp)
         if self.finals[row]:
             self.values[row] = self.status(game, own, opp)[1]
@@ -256,15 +275,15 @@ class ValueTable(NamedTuple):
                 values[action] = self.value_of(game, game.seat(own, opp), mine, other)
 
     def status(self, game: Game, own: int, opp: int) -> tuple[bool, float]:
-        """True if a position is final; and its value when it is met for the first time."""
+        """True if a position is final; and its first value."""
         outcome = self.outcome(game, own, opp)
         if outcome == UNFINISHED:
             return False, self.initial_value
         return True, self.win if outcome == WON else self.loss if outcome == LOST else self.draw
 
     def outcome(self, game: Game, own: int, opp: int) -> int:
-        """The result for the owner of the stones `own`, whoever is to move."""
-        # Stones alone do not say whose turn it is, so both views are asked.
+        """The result for the owner of the stones `own`, with either side to move."""
+        # Stones alone do not say whose turn it is, so both views are tried.
         result, theirs = game.result(own, opp), game.result(opp, own)
         if result == LOST or theirs == WON:
             return LOST
@@ -303,7 +322,7 @@ class StateSettings(TableSettings):
         check_rewards(self.rewards)
         if self.trace_decay and self.updates == "backward":
             raise ValueError(
-                f"trace_decay={self.trace_decay!r} needs updates='online': a backward sweep hands results on already"
+                f"trace_decay={self.trace_decay!r} needs updates='online': a backward sweep already propagates results"
             )
 
 
@@ -323,7 +342,7 @@ class StateLearner(TableLearner):
 
     @property
     def tables(self) -> tuple[dict[tuple[int, int], TableEntry], ...]:
-        """A copy of each seat's table: what it holds by position, the owner's stones first."""
+        """A copy of each seat's table: its entries by position, the owner's stones first."""
         copies = []
         for rows in self._parts():
             keys = [(own, opp) for own, opp, _ in self.positions[rows].tolist()]
@@ -333,15 +352,15 @@ class StateLearner(TableLearner):
 
     @property
     def results(self) -> Ints:
-        """int64 (3,): how many training games the first player has won, were drawn, and the second has won."""
+        """int64 (3,): the training games that the first player won, that were drawn, and that the second player won."""
         return self._results.copy()
 
     def value(self, seat: int, own: int, opp: int) -> float:
-        """What a position, with the stones `own` of the player in `seat`, is worth to that player."""
+        """The value of a position for the player in `seat`, whose stones are `own`."""
         return float(self.table.value_of(self.game, seat, own, opp))
 
     def learn_game(self, moves: str) -> list[Backup]:
-        """Learns from one finished game, as if both sides had played it in training, none of the moves exploring.
+        """Learns from one finished game, as if both sides had played it in training without exploring.
 
         Args:
             moves: a move string (see `Position.from_moves`).
@@ -350,7 +369,7 @@ class StateLearner(TableLearner):
             Every change of a value, in their order.
 
         Raises:
-            ValueError, IllegalMove: it is no such string, or the game is not finished.
+            ValueError, IllegalMove: it is not a move string, or the game is not finished.
         """
         finished = Position.from_moves(self.game, moves)
         if not finished.is_over:
@@ -360,7 +379,7 @@ class StateLearner(TableLearner):
         backups: list[Backup] = []
 
         class Watched(self._table_class()):  # type: ignore[misc]  # a class that mypy does not know
-            """Notes the changes; it is not compiled."""
+            """A table that records its changes; it is not compiled."""
 
             def assign(self, seat: int, row: int, value: float) -> None:
                 before = float(self.values[row])
@@ -412,15 +431,15 @@ class StateLearner(TableLearner):
         )
 
     def _table_class(self) -> type[ValueTable]:
-        """How it learns."""
+        """The class of the table, whose methods are the algorithm."""
         return ValueTable
 
     def _num_parts(self) -> int:
-        """How many tables there are: one for each seat."""
+        """The number of tables: one for each seat."""
         return 2
 
     def _new_games(self, count: int) -> dict[str, Any]:
-        """Room for so many games under way."""
+        """Room for the unfinished games on `count` boards."""
         routes = count, 2, self.game.cells + 2
         return {
             "routes": np.zeros(routes, np.int64),
@@ -517,7 +536,7 @@ class ValueTDSettings(StateSettings):
 class ValueTD(StateLearner):
     """Learns the value of each position from the values of those that follow it: TD(lambda).
 
-    It plays the move that leads to the position of highest value. As the game goes on from position s to s',
+    It plays the move that leads to the position of highest value. When the game moves from position s to s',
 
         v(s) += step * (reward + gamma * v(s') - v(s)),
 
@@ -528,14 +547,15 @@ class ValueTD(StateLearner):
     Values are those of one side; each seat has a table. With `opponent=None` both sides play and learn.
 
     Presets (`ValueTD.preset(name)`):
-        S1: self-play, both walk back the whole game at its end. (Ours draws some 6,500 of its 10,000 training games,
-            with an epsilon of 0.05 some 7,500; the published one 8,250 to 8,295. How that explores was not said.)
-        S3: self-play, the positions after one's own moves, each worth 0 until it is learned, even a win; the last one
-            is set to the result; a position that an exploring move led to learns nothing from what follows.
+        S1: self-play; at the end of a game both sides learn it backward. (Ours draws some 6,500 of its 10,000 training
+            games, with an epsilon of 0.05 some 7,500; the published one 8,250 to 8,295. Its exploration was not
+            published.)
+        S3: self-play on the positions after the learner's own moves. Each is worth 0 until it is learned, even a win;
+            the last one is set to the result; a position after an exploring move learns nothing from what follows.
             (Published as "Monte Carlo". As the second player it loses some 20 % of its games against random play.)
         S3-improved: S3 with results known in advance, 0.5 for any other new position, a last position that moves by
-            the learning rate, and nothing learned from an exploring move by the position before it. Most runs
-            cannot be beaten.
+            the learning rate, and no learning from an exploring move for the position before it. Most runs are
+            unbeatable.
         S4-prequel: self-play, TD(0) on every ply as it is played. (Its step size and exploration were not published;
             these are ours.)
 
