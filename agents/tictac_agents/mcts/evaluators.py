@@ -30,7 +30,7 @@ class Evaluation(NamedTuple):
 
 @runtime_checkable
 class Evaluator(Protocol):
-    """Evaluates unfinished positions, any number at once. Its answer for one must not depend on the others.
+    """Evaluates any number of unfinished positions at once. The answer for each must not depend on the others.
 
     Attributes:
         priors: True if it gives priors.
@@ -44,7 +44,7 @@ class Evaluator(Protocol):
 
 @runtime_checkable
 class CompiledEvaluator(Protocol):
-    """Evaluates positions within the compiled search, which Python code would hold up.
+    """Evaluates positions within the compiled search, without calls of Python code, which are slow.
 
     It gives priors too if it is also an `Evaluator` that does.
     """
@@ -53,18 +53,18 @@ class CompiledEvaluator(Protocol):
         """The record that gives values, for the use of one thread.
 
         Raises:
-            ValueError: it evaluates no positions of this game.
+            ValueError: it does not evaluate positions of this game.
         """
 
 
 class NetworkEvaluator:
-    """The values, and priors, of any function of planes, such as a network.
+    """Evaluates positions by any function of planes, such as a network.
 
     Args:
         function: from int8 (B, 2, rows, cols) planes, own stones first, to values (B,) in [-1, 1] and, if `priors`,
             non-negative priors (B, num_actions). The last bits of a network's answer to one row can depend on the
-            number of rows; for results to the bit give a function that asks it row by row.
-        priors: True if the function returns values and priors, False if values alone.
+            number of rows; for results to the bit give a function that calls it row by row.
+        priors: True if the function returns values and priors, False if it returns values alone.
     """
 
     def __init__(self, function: Callable[[npt.NDArray[np.int8]], Any], priors: bool = True) -> None:
@@ -72,18 +72,18 @@ class NetworkEvaluator:
         self.priors = priors
 
     def evaluate(self, batch: PositionBatch) -> Evaluation:
-        found = self.function(batch.observations("planes"))
-        return Evaluation(*map(np.asarray, found)) if self.priors else Evaluation(np.asarray(found))
+        outputs = self.function(batch.observations("planes"))
+        return Evaluation(*map(np.asarray, outputs)) if self.priors else Evaluation(np.asarray(outputs))
 
 
 def evaluated(evaluator: Evaluator, batch: PositionBatch) -> Evaluation:
-    """An evaluator's answer as the tree wants it: float32, priors of legal actions only, scaled to sum 1.
+    """An evaluator's answer as the tree needs it: float32, priors of legal actions only, scaled to sum 1.
 
     Raises:
         ValueError: wrong shapes, values outside [-1, 1], or negative priors; the message names the position.
     """
-    found, who = evaluator.evaluate(batch), type(evaluator).__name__
-    values = np.asarray(found.values, np.float32)
+    raw, who = evaluator.evaluate(batch), type(evaluator).__name__
+    values = np.asarray(raw.values, np.float32)
     if values.shape != (len(batch),):
         raise ValueError(f"{who} gave values of shape {values.shape}, not {(len(batch),)}")
     wrong = np.flatnonzero(~(np.abs(values) <= 1))
@@ -91,13 +91,14 @@ def evaluated(evaluator: Evaluator, batch: PositionBatch) -> Evaluation:
         raise ValueError(f"{who} gave the value {values[wrong[0]]}, not in [-1, 1], for {batch[int(wrong[0])]!r}")
     if not evaluator.priors:
         return Evaluation(values)
-    chances = np.asarray(found.priors, np.float32)
+    chances = np.asarray(raw.priors, np.float32)
     game = batch.game
     if chances.shape != (len(batch), game.num_actions):
         raise ValueError(f"{who} gave priors of shape {chances.shape}, not {(len(batch), game.num_actions)}")
     wrong = np.flatnonzero(~(chances >= 0).all(axis=1) | ~np.isfinite(chances).all(axis=1))
     if len(wrong):
         raise ValueError(f"{who} gave the priors {chances[wrong[0]]}, not all >= 0, for {batch[int(wrong[0])]!r}")
+    # Illegal actions get no part; if the legal ones get none either, they share evenly.
     allowed = action_masks(game, legal_sets(game, batch.own, batch.opp)) != 0
     chances = np.where(allowed, chances, 0)
     sums = chances.sum(axis=1, keepdims=True)

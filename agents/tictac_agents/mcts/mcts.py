@@ -1,4 +1,4 @@
-"""Monte Carlo tree search as a policy: compiled, seeded, and able to report what it found."""
+"""Monte Carlo tree search as a policy: compiled, seeded, and with a report on each search."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class SearchReport:
     """The result of a search.
 
     Attributes:
-        position: where it began.
+        position: the root's.
         action: the move it chose.
         simulations: the number that it ran; fewer than it was allowed if the position was proven before.
         nodes: the nodes of its trees at the end.
@@ -106,12 +106,12 @@ class SearchReport:
 
     def to_dict(self) -> dict[str, Any]:
         """The report as JSON can hold it; the position as its base-3 code, None for the value of an unvisited move."""
-        found = asdict(self) | {"position": self.position.code}
-        found["moves"] = [asdict(move) | {"value": move.value if move.visits else None} for move in self.moves]
-        return found
+        report = asdict(self) | {"position": self.position.code}
+        report["moves"] = [asdict(move) | {"value": move.value if move.visits else None} for move in self.moves]
+        return report
 
     def __str__(self) -> str:
-        """A line about the whole, and below it one for each action, most visited first."""
+        """A line on the search, and below it one for each action, most visited first."""
 
         def name(action: int) -> str:
             return format_moves(self.position.game, [action])
@@ -129,7 +129,7 @@ class SearchReport:
 
 
 class MCTS(Predicts, Policy):
-    """Plays by Monte Carlo tree search (UCT; PUCT where an evaluator gives priors).
+    """Plays by Monte Carlo tree search (UCT; PUCT if an evaluator gives priors).
 
     ## Description
 
@@ -138,37 +138,37 @@ class MCTS(Predicts, Policy):
     up to every action on the path. A win counts 1, a draw 0 and a loss -1 for the side that plays the action. The tree
     has no transpositions.
 
-    By default it is a pure function of position and seed. Two settings give that up: `milliseconds` and `reuse`.
+    By default it is a pure function of position and seed; with `milliseconds` or `reuse` it is not.
 
     ## Proven results
 
-    With `solver` the ends of games are passed up as certain: an action that wins by force is played, one that loses by
-    force never, and the search stops when the position is proven. The statistics stay as they are, and a proven action
-    continues to count at its exact value: solvers that stop counting refuted actions make more mistakes in Connect
-    Four's openings than no solver (docs/search.md).
+    With `solver` the results of finished games are propagated as proven (MCTS-Solver): an action that wins by force is
+    played, one that loses by force never, and the search stops when the position is proven. The statistics stay as they
+    are, and a proven action still counts at its exact value: solvers that stop counting lost actions make more mistakes
+    in Connect Four's openings than no solver (docs/search.md).
 
     ## Arguments
 
     Args:
-        simulations: a move, from 1 to 16,777,216; 1,000 unless `milliseconds` is given.
-        milliseconds: wall-clock time a move, instead. The policy is then no pure function: the machine's speed and load
-            decide how many simulations there are.
+        simulations: the number for each move, from 1 to 16,777,216; 1,000 unless `milliseconds` is given.
+        milliseconds: wall-clock time for each move, instead. The policy is then not a pure function: the machine's
+            speed and load decide the number of simulations.
         exploration: the constant above, at least 0. In PUCT: mean + exploration * prior * sqrt(N) / (1 + n).
         rollout: the play beyond the tree: "rule" (each side wins if it can, otherwise blocks a win, otherwise moves at
             random), "random", or "stored": by the formula to the end, every position on the path getting a node. It has
             no effect with an evaluator.
         evaluator: gives leaves their values instead of rollouts (see `tictac_agents.mcts.evaluators`).
-        solver: True to pass proven results up.
+        solver: True to propagate proven results.
         choose: the action that was visited most ("visits"), or of the highest mean ("value").
-        draw: what a draw counts, for both sides, in [-1, 1].
-        threads: the trees that are grown at once, with randomness of their own, each with its share of the simulations
+        draw: the value of a draw, for both sides, in [-1, 1].
+        threads: the number of trees that are grown in parallel, each with its own RNG and its share of the simulations
             (or for all the time); their visits are added up. Another number gives other results.
-        leaves: the leaves of a tree that the evaluator is asked about at a time; until it answers, each counts as a
-            loss (a virtual loss). Many are quicker and a little worse.
+        leaves: the number of a tree's leaves that the evaluator gets at a time; until it answers, each counts as a
+            loss (a virtual loss). More leaves are faster, and the search a little weaker.
         memory_mb: the most memory the trees may take, in MiB. A full tree gets no more nodes, but still counts.
         reuse: True to continue in the next search with this one's tree, if its position is at most two plies later. The
-            policy then has a memory and is not a pure function: use one for each game and seat, and share none between
-            threads. `forget` empties the memory.
+            policy then has a memory and is not a pure function: use a separate one for each game, seat and thread.
+            `forget` clears the memory.
         game: a game's name or rule book, which `predict` needs, as an observation does not name its game. All other
             methods play any game.
 
@@ -283,8 +283,8 @@ class MCTS(Predicts, Policy):
 
     @property
     def batched(self) -> bool:
-        asked = self.evaluator is not None and not isinstance(self.evaluator, CompiledEvaluator)
-        return asked and self.milliseconds is None and not self.reuse
+        in_python = self.evaluator is not None and not isinstance(self.evaluator, CompiledEvaluator)
+        return in_python and self.milliseconds is None and not self.reuse
 
     @property
     def one_game_at_a_time(self) -> bool:
@@ -295,13 +295,13 @@ class MCTS(Predicts, Policy):
         return preferred_action(statistics(trees, self.solver), self.choose)
 
     def act_many(self, batch: PositionBatch, seeds: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """The actions in B positions, int64 (B,). An evaluator is asked about all of them together."""
+        """The actions in B positions, int64 (B,). An evaluator gets up to 256 of them together."""
         together = BATCH if self.batched else 1
         actions: list[int] = []
         for begin in range(0, len(batch), together):
             rows = range(begin, min(begin + together, len(batch)))
-            found = self._search([batch[i] for i in rows], [int(seeds[i]) for i in rows])
-            actions += [preferred_action(statistics(trees, self.solver), self.choose) for trees in found]
+            forests = self._search([batch[i] for i in rows], [int(seeds[i]) for i in rows])
+            actions += [preferred_action(statistics(trees, self.solver), self.choose) for trees in forests]
         return np.array(actions, np.int64)
 
     def _predicted(self, observation: Any, deterministic: bool, action_masks: npt.ArrayLike | None) -> int:
@@ -314,7 +314,7 @@ class MCTS(Predicts, Policy):
         return preferred_action(statistics(trees, self.solver)._replace(legal=tuple(allowed)), self.choose)
 
     def search(self, position: Position, seed: int = 0) -> SearchReport:
-        """Searches as `act` does, and reports what it found.
+        """Searches as `act` does, and reports on it.
 
         Args:
             position: an unfinished position.
@@ -325,32 +325,32 @@ class MCTS(Predicts, Policy):
         """
         began = time.perf_counter()
         (trees,) = self._search([position], [seed])
-        found = statistics(trees, self.solver)
-        action = preferred_action(found, self.choose)
+        sums = statistics(trees, self.solver)
+        chosen = preferred_action(sums, self.choose)
         reports = (
             MoveReport(
-                action=one,
-                visits=int(found.visits[one]),
-                value=float(found.value_sums[one] / found.visits[one]) if found.visits[one] else float("nan"),
-                proven=found.proven_actions.get(one),
-                prior=None if found.priors is None else float(found.priors[one]),
+                action=action,
+                visits=int(sums.visits[action]),
+                value=float(sums.value_sums[action] / sums.visits[action]) if sums.visits[action] else float("nan"),
+                proven=sums.proven_actions.get(action),
+                prior=None if sums.priors is None else float(sums.priors[action]),
             )
-            for one in found.legal
+            for action in sums.legal
         )
         return SearchReport(
             position=position,
-            action=action,
+            action=chosen,
             simulations=sum(root.simulations - root.before for root in trees),
             nodes=sum(int(root.tree.size[0]) for root in trees),
             seconds=time.perf_counter() - began,
-            value=float(found.value_sums.sum() / max(found.visits.sum(), 1)),
-            proven=found.proven,
+            value=float(sums.value_sums.sum() / max(sums.visits.sum(), 1)),
+            proven=sums.proven,
             moves=tuple(reports),
-            principal_variation=trees[0].principal_variation(action, self.solver),
+            principal_variation=trees[0].principal_variation(chosen, self.solver),
         )
 
     def forget(self) -> None:
-        """Forgets what `reuse` has kept."""
+        """Forgets the trees that `reuse` keeps."""
         self._kept = []
 
     @in_one_line()
@@ -359,8 +359,10 @@ class MCTS(Predicts, Policy):
             if position.is_over:
                 raise ValueError(f"the game is over, there is nothing to search: {position!r}")
         trees = [self._roots(position, seed) for position, seed in zip(positions, seeds, strict=True)]
-        roots = [root for one in trees for root in one]
+        roots = [root for of_position in trees for root in of_position]
         began = time.perf_counter()
+        # Three ways: in step, for an evaluator in Python; in this thread; or a thread for each tree, as compiled code
+        # releases the interpreter's lock.
         if self.evaluator is not None and not isinstance(self.evaluator, CompiledEvaluator):
             self._simulate_with_evaluator(roots, self.evaluator, began)
         elif len(roots) == 1:
@@ -391,8 +393,8 @@ class MCTS(Predicts, Policy):
         capacity = int(self.memory_mb * 2**20) // self.threads // bytes_per_node(game, self._has_priors)
         if self.simulations is not None:
             each = game.cells if self.rollout == "stored" else 1
-            kept = max((int(root.tree.size[0]) for root in self._kept), default=0)
-            capacity = min(capacity, self._budget(0) * each + 1 + kept)
+            reused = max((int(root.tree.size[0]) for root in self._kept), default=0)
+            capacity = min(capacity, self._budget(0) * each + 1 + reused)
         return max(capacity, 1)
 
     @property
@@ -400,7 +402,7 @@ class MCTS(Predicts, Policy):
         return isinstance(self.evaluator, Evaluator) and self.evaluator.priors
 
     def _budget(self, thread: int, seen: int = 0) -> int:
-        """The simulations that a thread may run, on a tree that has `seen` some."""
+        """The simulations that a thread may run, on a tree with `seen` earlier ones."""
         if self.simulations is None:
             return MAX_SIMULATIONS - seen
         return self.simulations // self.threads + (thread < self.simulations % self.threads)
@@ -418,20 +420,24 @@ class MCTS(Predicts, Policy):
             left -= root.simulate(min(chunk, left), self.params, leaves)
             if self.milliseconds is not None:
                 elapsed = time.perf_counter() - began
-                rest = self.milliseconds / 1000 - elapsed
-                if rest <= 0:
+                remaining = self.milliseconds / 1000 - elapsed
+                if remaining <= 0:
                     return
+                # As many simulations as fit into the remaining time, and a fifth of the whole time at most: a wrong
+                # guess of the rate is then corrected before time is over.
                 rate = (simulations - left) / elapsed
-                chunk = max(1, min(CHUNK, int(rate * min(rest, self.milliseconds / 5000))))
+                chunk = max(1, min(CHUNK, int(rate * min(remaining, self.milliseconds / 5000))))
 
     def _simulate_with_evaluator(self, roots: Sequence[Root], evaluator: Evaluator, began: float) -> None:
-        """Grows trees in step, so that the evaluator is asked about leaves of all of them at once."""
+        """Grows trees in step, so that the evaluator gets leaves of all of them at once."""
         left = {i: self._budget(i % self.threads, root.simulations) for i, root in enumerate(roots)}
+        # The roots have nodes already, and need priors before the first selection.
         if evaluator.priors:
-            found = evaluated(evaluator, PositionBatch.of([root.position for root in roots]))
-            for root, priors in zip(roots, found.priors if found.priors is not None else (), strict=True):
+            evaluation = evaluated(evaluator, PositionBatch.of([root.position for root in roots]))
+            for root, priors in zip(roots, evaluation.priors if evaluation.priors is not None else (), strict=True):
                 root.tree.priors[0, : len(priors)] = priors
         while left:
+            # A round: some leaves of every tree that has simulations left and no proven root, then one evaluation.
             waiting = []
             for i in list(left):
                 root = roots[i]
@@ -454,8 +460,8 @@ class Root:
     Attributes:
         position: the root's.
         tree: its root is node 0.
-        state: of the randomness.
-        before: the simulations that it had seen when the search began.
+        state: the RNG state.
+        before: the number of its simulations when the search began.
         waiting: the simulations that wait for an evaluator: their paths, int32 (n, cells + 1, 2), and leaves, int64
             (n, 3), as `simulation.select_leaves` fills them.
     """
@@ -468,7 +474,7 @@ class Root:
 
     @classmethod
     def new(cls, position: Position, capacity: int, seed: int, priors: bool) -> Root:
-        """A tree of one node, with room for `capacity`, and for an evaluator's priors if there will be any."""
+        """A tree of one node, with room for `capacity` nodes, and for an evaluator's priors if `priors`."""
         tree = new_tree(position.game, capacity, priors)
         add_node(position.game, tree, position.own, position.opp)
         if priors:
@@ -477,7 +483,7 @@ class Root:
 
     @property
     def simulations(self) -> int:
-        """The number of simulations that the tree has seen."""
+        """The number of simulations from the root."""
         return int(self.tree.visits[0].sum())
 
     @property
@@ -493,18 +499,18 @@ class Root:
         )
         return done
 
-    def select_leaves(self, wanted: int, params: SearchParams) -> int:
-        """Begins `wanted` simulations, fewer if the root is proven, and returns how many; `backup_leaves` ends them."""
+    def select_leaves(self, simulations: int, params: SearchParams) -> int:
+        """Begins `simulations`, fewer if the root is proven, and returns how many; `backup_leaves` ends them."""
         root = self.position
-        paths, leaves = np.empty((wanted, root.game.cells + 1, 2), np.int32), np.empty((wanted, 3), np.int64)
+        paths, leaves = np.empty((simulations, root.game.cells + 1, 2), np.int32), np.empty((simulations, 3), np.int64)
         begun, waiting, self.state = simulation.select_leaves(
-            root.game, self.tree, root.own, root.opp, wanted, params, self.state, paths, leaves
+            root.game, self.tree, root.own, root.opp, simulations, params, self.state, paths, leaves
         )
         self.waiting = paths[:waiting], leaves[:waiting]
         return begun
 
     def reroot(self, position: Position, capacity: int, seed: int) -> Root | None:
-        """The subtree of a position at most two plies on, as a tree of its own; None if the position has no node."""
+        """The subtree of a position at most two plies later, as a tree of its own; None if it has no node."""
         node = self._find(position, 0, self.position.own, self.position.opp, 2)
         if node is None or capacity < 1:
             return None
@@ -520,19 +526,19 @@ class Root:
         for action in range(position.game.num_actions):
             child = int(self.tree.children[node, action])
             if child:
-                found = self._find(position, child, *position.game.play(own, opp, action), plies - 1)
-                if found is not None:
-                    return found
+                descendant = self._find(position, child, *position.game.play(own, opp, action), plies - 1)
+                if descendant is not None:
+                    return descendant
         return None
 
     def principal_variation(self, action: int, solver: bool) -> tuple[int, ...]:
         """The moves that both sides prefer, beginning with `action`."""
         node, line = 0, [action]
         while node := int(self.tree.children[node, line[-1]]):
-            found = statistics([self], solver, node)
-            if not found.visits.any():
+            at_node = statistics([self], solver, node)
+            if not at_node.visits.any():
                 break
-            line.append(preferred_action(found, "visits"))
+            line.append(preferred_action(at_node, "visits"))
         return tuple(line)
 
 
@@ -542,11 +548,11 @@ def backup_leaves(roots: Sequence[Root], evaluator: Evaluator, params: SearchPar
     if not waiting:
         return
     game, leaves = waiting[0][0].position.game, np.array([leaf for _, _, leaf in waiting])
-    found = evaluated(evaluator, PositionBatch(game, leaves[:, 1], leaves[:, 2]))
+    evaluation = evaluated(evaluator, PositionBatch(game, leaves[:, 1], leaves[:, 2]))
     none = np.zeros(0, np.float32)
     for i, (root, path, leaf) in enumerate(waiting):
-        priors = none if found.priors is None else np.asarray(found.priors[i], np.float32)
-        simulation.backup_leaf(game, root.tree, path, leaf, float(found.values[i]), priors, params)
+        priors = none if evaluation.priors is None else np.asarray(evaluation.priors[i], np.float32)
+        simulation.backup_leaf(game, root.tree, path, leaf, float(evaluation.values[i]), priors, params)
 
 
 class Statistics(NamedTuple):
@@ -554,10 +560,10 @@ class Statistics(NamedTuple):
 
     Attributes:
         legal: the legal actions, ascending.
-        visits: (num_actions,): how often each was played.
+        visits: (num_actions,): the number of times each action was played.
         value_sums: (num_actions,): the sums of the results that followed; 0 if an action was not visited.
-        proven_actions: the certain results, -1, 0 or 1, by action.
-        proven: the certain result of the position, None if it is not proven.
+        proven_actions: the proven results, -1, 0 or 1, by action.
+        proven: the proven result of the position, None if there is none.
         priors: (num_actions,): an evaluator's probabilities of the actions, None without them.
     """
 
@@ -570,38 +576,42 @@ class Statistics(NamedTuple):
 
 
 def statistics(roots: Sequence[Root], solver: bool, node: int = 0) -> Statistics:
-    """The statistics of a node of all trees of one position: visits and values are added up, a result that one tree has
-    proven is proven; nothing is without `solver`.
+    """The statistics of a node in all trees of one position.
+
+    Visits and values are added up. A result that one tree has proven is proven; without `solver` there is none.
     """
     trees = [root.tree for root in roots]
     count = len(trees[0].action_bits)
     results = [tree.proven[node, :count].tolist() for tree in trees]
     legal = tuple(action for action, result in enumerate(results[0]) if result != ILLEGAL_ACTION)
-    certain = {action: row[action] for row in results for action in legal if solver and row[action] != UNPROVEN}
+    proven = {action: row[action] for row in results for action in legal if solver and row[action] != UNPROVEN}
     visits = np.array([tree.visits[node, :count] for tree in trees], np.int64)
     sums = np.array([tree.value_sums[node, :count] for tree in trees], np.float64)
     return Statistics(
         legal=legal,
         visits=visits.sum(axis=0),
         value_sums=np.where(visits > 0, sums, 0).sum(axis=0),
-        proven_actions=certain,
-        proven=best_proven([certain.get(action, UNPROVEN) for action in legal]),
+        proven_actions=proven,
+        proven=best_proven([proven.get(action, UNPROVEN) for action in legal]),
         priors=trees[0].priors[node, :count] if len(trees[0].priors) else None,
     )
 
 
 def best_proven(results: Sequence[int]) -> int | None:
-    """The certain result of a position by those of its actions, as in `SearchTree.proven`; None if there is none."""
+    """The proven result of a position by those of its actions, as in `SearchTree.proven`; None if there is none."""
     if 1 in results:
         return 1
     return None if UNPROVEN in results else max(result for result in results if result != ILLEGAL_ACTION)
 
 
-def preferred_action(found: Statistics, by: str) -> int:
-    """A proven win, or the best action that is no proven loss, by "visits" or mean "value"; the lowest among equals."""
-    wins = [action for action in found.legal if found.proven_actions.get(action) == 1]
-    safe = [action for action in found.legal if found.proven_actions.get(action) != -1]
-    scores = found.visits
+def preferred_action(root: Statistics, by: str) -> int:
+    """The best action by "visits" or mean "value": of the proven wins, else of those not proven lost, else of all.
+
+    Among equals it is the lowest.
+    """
+    wins = [action for action in root.legal if root.proven_actions.get(action) == 1]
+    safe = [action for action in root.legal if root.proven_actions.get(action) != -1]
+    scores = root.visits
     if by == "value":
-        scores = found.value_sums / np.maximum(found.visits, 1) - 2 * (found.visits == 0)
-    return max(wins or safe or found.legal, key=lambda action: (scores[action], -action))
+        scores = root.value_sums / np.maximum(root.visits, 1) - 2 * (root.visits == 0)  # unvisited ones come last
+    return max(wins or safe or root.legal, key=lambda action: (scores[action], -action))
