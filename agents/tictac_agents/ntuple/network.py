@@ -1,4 +1,4 @@
-"""N-tuple networks that play: as policies, as evaluators of a search, in the shipped files, and with corrections."""
+"""N-tuple networks that play: as policies, as evaluators of a search, from the shipped files, and with corrections."""
 
 from __future__ import annotations
 
@@ -45,32 +45,32 @@ MAX_LENGTH = 12
 
 
 class NTupleNetwork(Predicts, Policy):
-    """The value of a position as a sum of table entries, one for each tuple of cells; plays the action of the highest.
+    """Plays the action of the highest value, a sum of table entries, one for each tuple of cells.
 
     ## Description
 
     An n-tuple network (Lucas 2008) looks at a position through tuples of n cells. The content of a tuple's cells is a
-    number; it names an entry of the tuple's table, and the value is tanh of the sum of all entries. A tuple and its
-    images under the board's symmetries share a table. Each seat has tables of its own.
+    number, the address of an entry in the tuple's table; the value is tanh of the sum of these entries. A tuple and its
+    images under the board's symmetries share a table. Each seat has its own tables.
 
     `NTupleTD` learns it. The values are those of afterstates: of the position that an action leads to, for
-    the side that plays it. By the one-move rule of published agents it takes a win and lets the other side win at once
+    the side that plays it. By the one-move rule of published agents it takes a win, and lets the other side win at once
     only if it must, whatever the tables say. It is an evaluator for `MCTS` too.
 
     The policy "ntuple" is the network that comes with the package; "ntuple:4" looks four plies ahead, "ntuple:100ms"
-    for 100 milliseconds. "ntuple:proven" plays given moves in positions where the network would throw a win away: as
+    for 100 milliseconds. "ntuple:proven" plays given moves in positions in which the network would give a win away: as
     first player it wins against every reply, which `tictac_env.arena.prove` proves.
 
     Args:
         game: a game of the `KInARow` family, by its name or its rule book.
         tuples: the cells of each tuple, all of one length, numbered row by row from the top left.
         weights: int32 (tuples * 4**n * 2,), in units of 2**-26: see `ntuple.values.Tables`.
-        symmetric: True if the images of a tuple share its table; otherwise there are no images.
-        plies: the depth of alpha-beta search, from 1 to 20, forced replies not counted; 1, without `milliseconds`, is
-            to compare the values of its actions.
-        milliseconds: wall-clock time a move, instead: it looks two plies ahead, then one more as long as there is time,
-            and stops when the choice is clear. The policy is then no pure function: the machine's speed and load decide
-            how far it sees.
+        symmetric: True if the images of a tuple share its table; False for tuples without images.
+        plies: the depth of alpha-beta search, from 1 to 20, not counting forced replies; 1, without `milliseconds`,
+            compares the values of the actions.
+        milliseconds: wall-clock time for each move, instead: it looks two plies ahead, then one more as long as there
+            is time, and stops when the choice is clear. The policy is then not a pure function: the machine's speed and
+            load decide how far it looks.
 
     Raises:
         ValueError: the game is of another family, the tuples or the weights do not fit, or a number is out of range.
@@ -90,6 +90,18 @@ class NTupleNetwork(Predicts, Policy):
     """
 
     about = "Plays by a network that learned in games against itself."
+
+    # From a position to its value, with two of the tuples:
+    #
+    #     . . . . . . .      tuple 0: cells (36, 35, 28)  ->  address of its content  ->  weights[2 * address + seat]
+    #     . . . . . . .      tuple 1: cells (38, 32, 31)  ->  address of its content  ->  weights[2 * address + seat]
+    #     . . . . . . .                                                                +  ...
+    #     . . . . . . .                                                                ------------------------------
+    #     . . . X . . .      value = tanh(sum / 2**26)                                                            sum
+    #     . O . X . . .
+    #
+    # Mirrored tuples, (40, 41, 34) for tuple 0, are two more addends from the same tables. `values.Layout` has the
+    # addresses; `seat` is that of the side that has just moved.
 
     def __init__(
         self,
@@ -125,7 +137,7 @@ class NTupleNetwork(Predicts, Policy):
         """The network that comes with the package.
 
         Raises:
-            ValueError: there is none for this game; the message says for which there are.
+            ValueError: there is no network for this game; the message lists the games that have one.
         """
         return cls.load(shipped_file(SHIPPED, game))
 
@@ -152,7 +164,7 @@ class NTupleNetwork(Predicts, Policy):
         return shared(game, None, float(time[1]))
 
     def looking_ahead(self, plies: int | None = None, *, milliseconds: float | None = None) -> Self:
-        """The same network with another search: N plies ahead, or for a time; without either, none."""
+        """The same network with another search: N plies ahead, or for a time; without either, no search."""
         return type(self)(self.game, self.tuples, self.weights, self.symmetric, plies, milliseconds=milliseconds)
 
     @property
@@ -185,9 +197,10 @@ class NTupleNetwork(Predicts, Policy):
 
     def quantised(self, bits: int = 16) -> tuple[Ints, int]:
         """The weights as integers of N bits, int64, and the power of 2 by which to multiply them."""
+        # The unit is the smallest power of two with which the largest weight has bits - 1 bits and a sign.
         most = (1 << bits - 1) - 1
         unit = 1 << max(0, int(np.abs(self.weights.astype(np.int64)).max()).bit_length() + 1 - bits)
-        # The largest may be rounded up to a power of two, for which there is no bit.
+        # Rounding may take that weight up to a power of two, which needs one bit more: clip it.
         return ((self.weights.astype(np.int64) + unit // 2) // unit).clip(-most, most), unit
 
     def rounded(self, bits: int = 16) -> Self:
@@ -232,7 +245,7 @@ class NTupleNetwork(Predicts, Policy):
 
 @functools.lru_cache(maxsize=64)
 def shared(game: Game, plies: int | None, milliseconds: float | None) -> NTupleNetwork:
-    """The policy of a name, one in the whole process: its file takes half a second to read, its weights 37 MB."""
+    """The policy of a name, shared in the process: its file takes half a second to read, its weights 37 MB."""
     if plies == 1:
         return NTupleNetwork.shipped(game)
     return shared(game, 1, None).looking_ahead(plies, milliseconds=milliseconds)
@@ -242,7 +255,7 @@ def family_game(game: str | Game) -> KInARow:
     """A game of the `KInARow` family.
 
     Raises:
-        ValueError: it is of another, or has rules of its own.
+        ValueError: it is of another family, or has rules of its own.
     """
     rules = get_game(game)
     if type(rules) is not KInARow:
@@ -261,13 +274,13 @@ def checked_tuples(game: KInARow, tuples: Sequence[Sequence[int]]) -> tuple[Cell
     Raises:
         ValueError: they are not.
     """
-    found = tuple(tuple(cells) for cells in tuples)
-    if not found or len({len(cells) for cells in found}) > 1 or not 1 <= len(found[0]) <= MAX_LENGTH:
-        raise ValueError(f"tuples must all be of one length from 1 to {MAX_LENGTH}, not {shown(found)}")
-    for cells in found:
+    copies = tuple(tuple(cells) for cells in tuples)
+    if not copies or len({len(cells) for cells in copies}) > 1 or not 1 <= len(copies[0]) <= MAX_LENGTH:
+        raise ValueError(f"tuples must all be of one length from 1 to {MAX_LENGTH}, not {shown(copies)}")
+    for cells in copies:
         if len(set(cells)) < len(cells) or not all(cell in range(game.cells) for cell in cells):
             raise ValueError(f"a tuple must have different cells from 0 to {game.cells - 1}, not {shown(cells)}")
-    return found
+    return copies
 
 
 def save_proven(
@@ -276,8 +289,8 @@ def save_proven(
     """Writes a network and its corrections to an .npz file (see `tictac_env.storage`).
 
     Args:
-        network: the player of all other positions; its search is not kept.
-        corrections: the action for each position `(own, opp)`, and so for its images under the board's symmetries.
+        network: the player of all other positions; its search is not saved.
+        corrections: the action for each position `(own, opp)`, which also holds for its images under the symmetries.
         path: the file.
     """
     stones = np.array(sorted(corrections), np.int64).reshape(-1, 2)
@@ -302,37 +315,38 @@ def load_proven(path: str | os.PathLike[str]) -> Corrected:
     with reading(path, PROVEN_KIND, "file of a network with corrections") as (meta, arrays):
         game = game_of(meta["game"])
         network = NTupleNetwork(game, meta["tuples"], arrays["weights"], meta["symmetric"])
-        every = [
+        # The corrections under every symmetry, as rows own, opp and action.
+        images = [
             np.stack([image(symmetry, arrays["own"]), image(symmetry, arrays["opp"]), actions])
             for symmetry in symmetries(game)
             for actions in [np.array(symmetry.actions)[arrays["actions"]]]
         ]
-        given = np.concatenate(every, axis=1)
-        # A position that is its own mirror image comes twice, with two moves.
-        own, opp, actions = given[:, np.unique(given[:2], axis=1, return_index=True)[1]]
+        corrections = np.concatenate(images, axis=1)
+        # A position that is its own mirror image comes twice, with two moves: the first one stays.
+        own, opp, actions = corrections[:, np.unique(corrections[:2], axis=1, return_index=True)[1]]
         return Corrected(network, PositionBatch(game, own, opp), actions, "ntuple:proven")
 
 
 def image(symmetry: Symmetry, stones: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """`Symmetry.apply` of many sets of cells."""
-    found = np.zeros_like(stones)
+    cells = np.zeros_like(stones)
     for source, target in symmetry.bits:
-        found |= np.where(stones & source, target, 0)
-    return found
+        cells |= np.where(stones & source, target, 0)
+    return cells
 
 
 @functools.lru_cache(maxsize=4)
 def proven_player(game: Game) -> Corrected:
-    """The policy "ntuple:proven": a network, corrected where it would throw a win away (`tools/ship_ntuple.py`).
+    """The policy "ntuple:proven": a network, corrected where it would give a win away (`tools/ship_ntuple.py`).
 
     Raises:
-        ValueError: there is none for this game; the message lists the games that have one.
+        ValueError: there is no such file for this game; the message lists the games that have one.
     """
     return load_proven(shipped_file(PROVEN, game))
 
 
 def shipped_path(folder: Path, game: str | Game) -> Path:
-    """The place of a game's file in a folder of the package, if it has one."""
+    """The path of a game's file in a folder of the package, if it has one."""
     return folder / f"{game_name(get_game(game))}.npz"
 
 
@@ -340,10 +354,10 @@ def shipped_file(folder: Path, game: str | Game) -> Path:
     """The file for a game in a folder of the package.
 
     Raises:
-        ValueError: there is none for this game; the message lists the games that have one.
+        ValueError: there is no file for this game; the message lists the games that have one.
     """
     rules, path = get_game(game), shipped_path(folder, game)
     if not path.exists():
-        known = ", ".join(sorted(file.stem for file in folder.glob("*.npz")))
-        raise ValueError(f"there is no shipped network for {game_name(rules) or rules!r}; there are {known}")
+        names = ", ".join(sorted(file.stem for file in folder.glob("*.npz")))
+        raise ValueError(f"there is no shipped network for {game_name(rules) or rules!r}; there are {names}")
     return path

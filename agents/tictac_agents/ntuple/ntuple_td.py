@@ -34,7 +34,7 @@ from tictac_env.rng import STATES, new_state
 MAX_BATCH = 64
 """The most games that are played before the network learns from them."""
 TOGETHER = 0.5
-"""What the games of a batch may take away of the error of a position that they share; with 2 it would never settle."""
+"""The part of a shared position's error that the games of a batch may remove together; from 2 on it would diverge."""
 PARTS = 256
 """The parts of a run in which the step falls; fewer if it is short."""
 LONGEST = 8_192
@@ -152,7 +152,7 @@ class NTupleTD(GamesLearner):
     Games are played in batches of 2 to 64 by the weights as they are, the smaller the step the larger. All sums are
     integers. So the same seed gives the same network, to the bit, for any number of threads.
 
-    It can also play on from given games: see `start_from`.
+    Games can also begin with given openings: see `start_from`.
 
     Args:
         game: a game of the `KInARow` family: its name, or its rules.
@@ -209,7 +209,7 @@ class NTupleTD(GamesLearner):
 
     @property
     def network(self) -> NTupleNetwork:
-        """What has been learned, a copy: the averaged weights, if some were averaged."""
+        """The learned network, a copy: with the averaged weights, if some were averaged."""
         weights = self._sums // self._averaged if self._averaged else self._weights
         return NTupleNetwork(self.game, self._learning.tuples, weights.astype(np.int32), self.settings.symmetric)
 
@@ -219,16 +219,16 @@ class NTupleTD(GamesLearner):
         return self._learning
 
     def start_from(self, games: Sequence[str], chance: float) -> Self:
-        """Lets games begin with the moves of given ones, of which nothing is learned, from now on.
+        """Lets future games begin with given openings, whose moves are not learned.
 
-        So a learner can be shown more of some positions, such as those in which it was beaten.
+        So a learner sees more of some positions, such as those in which it lost.
 
         Args:
-            games: move strings of unfinished games.
-            chance: that a game begins with one of these, drawn evenly; else it begins with the empty board.
+            games: the openings, move strings of unfinished games.
+            chance: the probability that a game begins with one of these, drawn evenly; else with the empty board.
 
         Raises:
-            ValueError: a game is over or its moves are not possible, there are none, or `chance` is not in [0, 1].
+            ValueError: a game is over or its moves are not possible, there are no games, or `chance` is not in [0, 1].
         """
         number("chance", chance, 0, 1)
         if chance and not games:
@@ -259,7 +259,7 @@ class NTupleTD(GamesLearner):
         return self._player.values(own, opp)
 
     def compiled(self, game: Game) -> Tables:
-        """What a search asks: see `tictac_agents.mcts.evaluators.CompiledEvaluator`."""
+        """The record for a search: see `tictac_agents.mcts.evaluators.CompiledEvaluator`."""
         return self._player.compiled(game)
 
     @property
@@ -272,7 +272,7 @@ class NTupleTD(GamesLearner):
 
     @property
     def step_now(self) -> float:
-        """The step of the next game, or of the last one of a run that is over."""
+        """The step of the next game, or of the last game of a run that is over."""
         part, parts = self._part
         step = self.settings.step
         return float(step * (self.settings.final_step / step) ** (part / max(parts - 1, 1)))
@@ -321,16 +321,19 @@ class NTupleTD(GamesLearner):
                 self.num_plies += learn_batches_in_threads(*arguments, begin, end, threads)
             return time.monotonic() - began
 
-        at, half = begin, min(COMPARED, (end - begin) // 2) // size * size  # whole batches, as else they would change
+        # Now and then a few games by all threads and as many by one are timed, and the faster way learns the others.
+        # Both learn whole batches, so the weights are the same whichever is faster.
+        at, half = begin, min(COMPARED, (end - begin) // 2) // size * size
         if own.threads > 1 and half and time.monotonic() >= self._compares:
             seconds = []
             for threads in (own.threads, 1):
-                learn(threads, at, at)  # compiled now, if not yet
+                learn(threads, at, at)  # no game: compiles, if need be, before the clock starts
                 seconds.append(learn(threads, at, at + half))
                 at += half
             self._fastest = own.threads if seconds[0] <= seconds[1] else 1
             self._compares = time.monotonic() + max(5.0, 20 * sum(seconds))
         learn(self._fastest, at, end)
+        # The last parts of the run are averaged, by a sum of the weights after each.
         if end == last and part >= parts * (1 - own.averaging):
             if not self._averaged:
                 self._sums = np.zeros(self._weights.size, np.int64)

@@ -1,22 +1,8 @@
 """Alpha-beta search over the values of an n-tuple network, by iterative deepening, compiled.
 
-Each iteration searches a ply deeper. It begins with what the one before has learned: the best move of a position (in
-the transposition table), and the moves that cut off most (the history heuristic). So the best move is nearly always
-tried first, and most others need not be searched.
-
-Numba's machine code must not call itself, so `search_root` has a stack. It can pause at any position, and continue when
-Python has looked at the clock. As a recursion it would be
-
-    def search(position, depth, alpha, beta):
-        if the position is over, lost at once or in the table: return its score           # `visit`
-        if depth == 1: return the best value by the network                               # `best_at_horizon`
-        best = -infinity
-        for move in the order of the history:
-            left = depth if the move is forced else depth - 1
-            best = max(best, -search(position after the move, left, -beta, -max(alpha, best)))
-            if best >= beta: break                                                        # a cutoff
-        store best in the table
-        return best
+Each iteration searches a ply deeper and uses the results of the one before: the best move of a position (from the
+transposition table), and the moves that caused most cutoffs (the history heuristic). So the best move is nearly always
+tried first, and most others are cut off.
 """
 
 from __future__ import annotations
@@ -35,7 +21,7 @@ from tictac_env.games.k_in_a_row import KInARow
 from tictac_env.rng import mix
 
 OWN, OPP = 0, 1
-"""The first columns of a row of the stack and of the table: the stones of the side to move, and of the other."""
+"""The first columns of a row of the stack and of the table: the stones of the side to move, and of the other side."""
 MINE, THEIRS, SEAT, DEPTH, LEFT, ALPHA, BETA, BEST, CHOICE, COUNT, NEXT = range(2, 13)
 """The other columns of the stack: the threats of both sides, the seat to move, the plies to search from here and from
 the next position, the window, the best score so far, 1 more than the bit of its move (0 for none), the number of moves,
@@ -46,19 +32,19 @@ SCORE, INFO = 2, 3
 LOWER, UPPER = 1, 2
 """Bits of a bound: the score is at least this high, at most this high, or with both bits exact."""
 LEVEL, NODES, SEARCHED = range(3)
-"""The `state`: the distance from the root, the positions looked at, and the plies of the last finished iteration."""
+"""The `state`: the distance from the root, the positions visited, and the plies of the last finished iteration."""
 PROVEN = WIN >> 1
-"""Scores beyond this, and below its opposite, are wins and losses that are certain."""
+"""Scores above this are proven wins, scores below its negative proven losses."""
 UNKNOWN = ILLEGAL
 MAX_ROWS = 1 << 20
-"""32 MB; memory is taken as rows are filled."""
+"""32 MB; the operating system gives memory as rows are filled."""
 MAX_PLIES = 20
 ROWS_A_MS = 1024
-"""About as many positions are stored in the table in a millisecond."""
+"""About the number of positions that a millisecond stores in the table."""
 CHUNK = 1 << 17
-"""The most positions between two looks at the clock, when Ctrl-C is heard: less than a tenth of a second."""
+"""The most positions between two looks at the clock and for Ctrl-C: less than a tenth of a second."""
 ALL = 1 << 62
-"""More positions than any search looks at."""
+"""More positions than any search visits."""
 
 Clock = Callable[[], float]
 
@@ -76,20 +62,22 @@ class Search(NamedTuple):
     history: Ints
     """(2, 64): the history heuristic, for each seat and cell the depth**2 of its cutoffs."""
     ranks: Ints
-    """(64,): the number of actions nearer to the middle than each cell's own; the better ones tend to be there."""
+    """(64,): for each cell the number of actions nearer to the middle than its own; moves in the middle tend to be
+    better."""
     scores: Ints
-    """(64,): the score of a stone in each cell at the root, by the iteration under way."""
+    """(64,): the score of a stone in each cell at the root, by the current iteration."""
     finished_scores: Ints
     """(64,): by the last finished iteration."""
     state: Ints
+    """(3,): `LEVEL`, `NODES` and `SEARCHED`."""
     exact: bool
-    """True for the scores of all moves at the root, rather than upper bounds of all but the best."""
+    """True for the exact scores of all moves at the root, False for upper bounds of all but the best."""
     timed: bool
-    """True to stop once the choice is clear."""
+    """True to stop as soon as the choice is clear."""
 
 
 def new_search(game: KInARow, rows: float, exact: bool, timed: bool) -> Search:
-    """A search with an empty table of at least N rows, a power of two from 2**4 to `MAX_ROWS`."""
+    """A search with an empty table of at least `rows` rows, rounded up to a power of two from 2**4 to `MAX_ROWS`."""
     size = 1 << (int(min(max(rows, 16), MAX_ROWS)) - 1).bit_length()
     return Search(
         table=np.zeros((size, 4), np.int64),
@@ -121,7 +109,7 @@ def look_ahead(
 ) -> tuple[Ints, Ints]:
     """Searches each of B unfinished positions, own and opp int64 (B,), `plies` deep (at least 2) or for a time.
 
-    A search of plies depends on nothing but the position. Without `exact` all scores but the best are upper bounds.
+    A search by plies depends only on the position. Without `exact` all scores but the best are upper bounds.
 
     Returns:
         int64 (B, num_actions): the scores as `values.score_afterstates` gives them; int64 (B,): the best actions, those
@@ -152,12 +140,12 @@ def search_plies(
 def search_for(
     game: KInARow, tables: Tables, own: int, opp: int, milliseconds: float, exact: bool, clock: Clock = perf_counter
 ) -> tuple[Search, bool]:
-    """Searches a position for `milliseconds`, but two plies at least; looks at the clock five times or more.
+    """Searches a position for `milliseconds`, but at least two plies; looks at the clock five times or more.
 
-    It ends sooner when a move surely wins, or all others surely lose.
+    It ends early if a move is a proven win, or all moves but one are proven losses.
 
     Returns:
-        The search, and True if it ended before its time was over.
+        The search, and True if it ended early.
     """
     seconds = milliseconds / 1000
     search = new_search(game, ROWS_A_MS * milliseconds, exact, timed=True)
@@ -168,6 +156,7 @@ def search_for(
         elapsed = clock() - began
         if elapsed >= seconds:
             return search, False
+        # The next look comes when the remaining time should be over, but after a fifth of the whole time at the latest.
         rate = (int(search.state[NODES]) - before) / max(elapsed, 1e-6)
         nodes = max(1, min(CHUNK, int(rate * min(seconds - elapsed, seconds / 5))))
     return search, True
@@ -175,7 +164,7 @@ def search_for(
 
 @kernel
 def set_root(game: KInARow, tables: Tables, search: Search, own: int, opp: int) -> None:
-    """Sets a search to an unfinished position. All but its table, which holds for any position, is forgotten."""
+    """Sets a search to an unfinished position, and clears all but its table, which is valid for any position."""
     set_board(game, tables, own, opp)
     seat = game.seat(own, opp)
     root, state = search.stack[0], search.state
@@ -183,6 +172,7 @@ def set_root(game: KInARow, tables: Tables, search: Search, own: int, opp: int) 
     root[MINE], root[THEIRS] = game.threats(own, seat), game.threats(opp, 1 - seat)
     root[CHOICE] = 0
     state[NODES], state[SEARCHED] = 0, 1
+    # Without a history yet, moves in the middle come first.
     for bit in range(64):
         search.history[0, bit] = search.history[1, bit] = -search.ranks[bit]
     start_iteration(game, search, 2)
@@ -201,15 +191,17 @@ def start_iteration(game: KInARow, search: Search, depth: int) -> None:
 
 @kernel
 def deepen(game: KInARow, tables: Tables, search: Search, plies: int, nodes: int) -> bool:
-    """Searches deeper and deeper, until some `nodes` more positions were looked at; True if it is done, after a search
-    of `plies`, or of as many as there are empty cells.
+    """Searches deeper and deeper, until about `nodes` more positions are visited.
+
+    Returns:
+        True if it is done: after a search of `plies`, or of as many plies as there are empty cells.
     """
     state, root = search.state, search.stack[0]
     most = min(plies, max(2, game.cells - (root[OWN] | root[OPP]).bit_count()))
     end = state[NODES] + nodes
     while state[SEARCHED] < most and not (search.timed and is_clear(search)):
         if not search_root(game, tables, search, end):
-            return False
+            return False  # paused: the stack stays as it is, and the next call continues there
         state[SEARCHED] = root[DEPTH]
         for bit in range(64):
             search.finished_scores[bit] = search.scores[bit]
@@ -219,7 +211,7 @@ def deepen(game: KInARow, tables: Tables, search: Search, plies: int, nodes: int
 
 @borrowing_kernel
 def is_clear(search: Search) -> bool:
-    """True if a move surely wins, or all others surely lose."""
+    """True if a move is a proven win, or all moves but at most one are proven losses."""
     if search.state[SEARCHED] < 2:
         return False
     root, not_lost = search.stack[0], 0
@@ -235,9 +227,11 @@ def is_clear(search: Search) -> bool:
 def chosen_action(game: KInARow, search: Search, scores: Ints) -> int:
     """The best action so far; fills scores, int64 (num_actions,), with those of the last finished iteration.
 
-    An unfinished iteration counts as soon as it has the score of a move. If that is a loss, a move that it has not come
-    to is better.
+    An unfinished iteration counts as soon as it has the score of a move. If that is a loss, a move that it has not yet
+    searched is better.
     """
+    # The first of the moves not yet searched (the loop goes backward, so it is the last one assigned) that was not lost
+    # in the finished iteration.
     root = search.stack[0]
     bit = root[CHOICE] - 1
     if UNKNOWN < root[BEST] < -PROVEN:
@@ -255,17 +249,39 @@ def chosen_action(game: KInARow, search: Search, scores: Ints) -> int:
 
 @borrowing_kernel
 def search_root(game: KInARow, tables: Tables, search: Search, end: int) -> bool:
-    """Continues the search of the root until it is finished, or `end` positions were looked at; True if finished."""
+    """Continues the search of the root until it is finished, or `end` positions are visited; True if finished."""
+    # Numba's machine code must not call itself, so this loop has a stack; so it can also pause at any position while
+    # Python looks at the clock. As a recursion it would be
+    #
+    #     def search(position, depth, alpha, beta):
+    #         if the position is over, lost at once or in the table: return its score          # `visit`
+    #         if depth == 1: return the best value by the network                              # `best_at_horizon`
+    #         best = -infinity
+    #         for move in the order of the history:                                            # `order_moves`
+    #             left = depth if the move is forced else depth - 1
+    #             best = max(best, -search(position after the move, left, -beta, -max(alpha, best)))
+    #             if best >= beta: break                                                       # a cutoff
+    #         store best in the table                                                          # `store_row`
+    #         return best
+    #
+    # A row of the stack has the variables of one call. Each pass of the loop makes a step in the call at the top:
+    #
+    #     level 0  root              NEXT of COUNT moves, ALPHA, BETA, BEST
+    #           1  after its move    ...
+    #           2  after the reply   ...      <- `at`: tries its next move (a call, which either has a score at once or
+    #                                            gets level 3), or has tried all and returns its BEST to level 1
     stack, moves, state = search.stack, search.moves, search.state
     level = int(state[LEVEL])
     while state[NODES] < end:
         at = stack[level]
         best = int(at[BEST])
         if at[NEXT] < at[COUNT] and best < at[BETA]:
-            # Try the next move.
+            # Try the next move. At the root the window has no upper end: with `exact` no move is cut off, else one has
+            # to beat the best (or, nearer to the middle, to be as good).
             bit, seat, low = int(moves[level, at[NEXT]]), int(at[SEAT]), max(int(at[ALPHA]), best)
             if level == 0:
                 low = UNKNOWN if search.exact else best - wins_ties(search, bit)
+            # Scores are for the side to move after the stone; a win of this side is a loss of that one.
             after = at[OWN] | 1 << bit
             if at[MINE] >> bit & 1:
                 score = after.bit_count() + at[OPP].bit_count() - WIN
@@ -275,16 +291,17 @@ def search_root(game: KInARow, tables: Tables, search: Search, end: int) -> bool
                     at[LEFT], -at[BETA], -low, bit,
                 )  # fmt: skip
             if score == UNKNOWN:
-                level += 1  # it is on the stack now
+                level += 1  # the call: its position is on the stack
             else:
                 record_score(search, level, -score)
         elif level == 0:
             return True
         else:
-            # All moves are tried, or one cut off: take back the stone that led here, and return to the position before.
+            # The return: all moves are tried, or one caused a cutoff, which the history rewards by the depth it saved.
             if best >= at[BETA]:
                 search.history[at[SEAT], at[CHOICE] - 1] += at[DEPTH] * at[DEPTH]
             store_row(search.table, at[OWN], at[OPP], at[DEPTH], at[ALPHA], at[BETA], best, at[CHOICE])
+            # Remove the stone that led here from the network's board, and give the score to the position before.
             level -= 1
             place(tables, moves[level, stack[level, NEXT]], 1 - at[SEAT])
             record_score(search, level, -best)
@@ -294,8 +311,9 @@ def search_root(game: KInARow, tables: Tables, search: Search, end: int) -> bool
 
 @borrowing_kernel
 def wins_ties(search: Search, bit: int) -> int:
-    """1 if a move at the root is nearer to the middle than the best so far, so that it only has to be as good; or 0. So
-    the choice among equals does not depend on the order in which they were tried.
+    """1 if a move at the root is nearer to the middle than the best so far, so that it only has to be as good; else 0.
+
+    So the choice among equals does not depend on the order in which they were tried.
     """
     root = search.stack[0]
     return int(root[BEST] != UNKNOWN and search.ranks[bit] < search.ranks[root[CHOICE] - 1])
@@ -322,26 +340,29 @@ def visit(
 ) -> int:  # fmt: skip
     """The score of the position after the stone `bit`, not yet on the board; a bound if it is outside the window.
 
-    Forced replies take none of the depth. If the score needs a search, it is `UNKNOWN`; then the stack has the position
-    at `level`, and the board shows it.
+    Forced replies do not count towards the depth. If the score needs a search, it is `UNKNOWN`; then the position is on
+    the stack at `level`, and on the network's board.
     """
     search.state[NODES] += 1
-    # The one-move rule may know the result.
+    # The one-move rule may decide the game. A win takes one more stone; a loss one more, and the other side's.
     cells, result = sensible(game, own, opp, mine, theirs, True)
     stones = (own | opp).bit_count()
     if cells == 0:
         return result * (WIN - stones - 1 - (result < 0))
-    depth = min(depth, game.cells - stones)  # beyond the last cell there is nothing to see
+    depth = min(depth, game.cells - stones)  # after the last cell the game is over
+    # The table may have the score, and otherwise the best move of a search that was less deep.
     score, move = UNKNOWN, 0
     if depth > 1:
         score, move = look_up(search.table, own, opp, depth, alpha, beta)
         if score != UNKNOWN:
             return score
+    # One ply before the horizon the network values the moves, and nothing is put on the stack.
     place(tables, bit, 1 - seat)
     if depth == 1:
         score = best_at_horizon(game, tables, search, own, opp, theirs, seat, cells, beta)
         place(tables, bit, 1 - seat)
         return score
+    # Otherwise a row of the stack is filled: the call begins. A single sensible cell that blocks a win is forced.
     at = search.stack[level]
     at[OWN], at[OPP], at[MINE], at[THEIRS], at[SEAT] = own, opp, mine, theirs, seat
     at[DEPTH], at[LEFT] = depth, depth - (theirs & cells == 0)
@@ -354,12 +375,13 @@ def visit(
 def best_at_horizon(
     game: KInARow, tables: Tables, search: Search, own: int, opp: int, theirs: int, seat: int, cells: int, beta: int
 ) -> int:
-    """The score of the best of some cells, by the network or the next ply; at least beta, a bound."""
+    """The score of the best of some cells, by the network or by the one-move rule; a lower bound if it reaches beta."""
     best = UNKNOWN
     stones = (own | opp).bit_count() + 1
     moves = search.moves[len(search.moves) - 1]
     for i in range(order_moves(search, moves, cells, seat, 0)):
         bit = int(moves[i])
+        # The one-move rule sees a ply further: without a sensible reply the game is decided.
         after = own | 1 << bit
         replies, result = sensible(game, opp, after, theirs, game.threats(after, seat), True)
         over = -result * (WIN - stones - 1 - (result < 0))
@@ -373,12 +395,15 @@ def best_at_horizon(
 @borrowing_kernel
 def order_moves(search: Search, moves: Ints, cells: int, seat: int, first: int) -> int:
     """Writes the bits of some cells to `moves`, bit `first` - 1 first, then by their history; returns the number."""
+    # Insertion sort, as moves are few. The cells come one by one, the lowest bit first: x & (x - 1) clears
+    # it, and (1 << n) - 1 has n bits.
     history = search.history[seat]
     count = 0
     while cells:
-        others = cells & cells - 1
-        bit = ((cells ^ others) - 1).bit_count()
-        cells = others
+        higher = cells & cells - 1
+        bit = ((cells ^ higher) - 1).bit_count()
+        cells = higher
+        # Moves that come after this one make room; none passes the stored best move.
         i = count
         while i > 0 and moves[i - 1] != first - 1 and (bit == first - 1 or history[moves[i - 1]] < history[bit]):
             moves[i] = moves[i - 1]
@@ -392,17 +417,19 @@ def order_moves(search: Search, moves: Ints, cells: int, seat: int, first: int) 
 def look_up(table: Ints, own: int, opp: int, depth: int, alpha: int, beta: int) -> tuple[int, int]:
     """The entry of a position that is to be searched `depth` plies deep with the window (alpha, beta).
 
-    Only a search as deep has the score that this one would find: so no score depends on what is in the table.
+    Only a search of the same depth has the score that this one would have: so no score depends on the table's content.
 
     Returns:
         The score or a bound that decides it, or `UNKNOWN`; 1 more than the bit of the best move, 0 if none is stored.
     """
+    # `& len(table) - 2` gives an even row: it and the next one are the two rows of the position.
     place = int(mix(own ^ mix(opp)) & len(table) - 2)
     for number in range(place, place + 2):
         row = table[number]
         if row[OWN] == own and row[OPP] == opp:
             score, info = int(row[SCORE]), int(row[INFO])
             bounds = info >> 6 & 3
+            # A lower bound at or above beta, and an upper bound at or below alpha, are as good as the score.
             decides = (bounds & LOWER and score >= beta) or (bounds & UPPER and score <= alpha) or bounds == 3
             return score if decides and info & 63 == depth else UNKNOWN, info >> 8
     return UNKNOWN, 0
@@ -413,7 +440,7 @@ def store_row(table: Ints, own: int, opp: int, depth: int, alpha: int, beta: int
     """Stores the result of a search in the table.
 
     A position has two rows to choose from, side by side in one line of the processor's cache: the first keeps the
-    deeper search, the second takes whatever else comes. The last number of a row has three parts:
+    deeper search, the second the latest of all others. The last number of a row has three parts:
 
         | own | opp | score | 1 + bit of the best move | bounds (2 bits) | depth (6 bits) |
     """
@@ -421,5 +448,6 @@ def store_row(table: Ints, own: int, opp: int, depth: int, alpha: int, beta: int
     row = table[place]
     if (row[OWN] != own or row[OPP] != opp) and row[INFO] & 63 > depth:
         row = table[place + 1]
+    # A score above alpha is at least what the search found, one below beta at most that; within the window it is exact.
     bounds = (LOWER if score > alpha else 0) | (UPPER if score < beta else 0)
     row[OWN], row[OPP], row[SCORE], row[INFO] = own, opp, score, move << 8 | bounds << 6 | depth
