@@ -1,4 +1,4 @@
-"""AlphaZero: a network that learns from games against itself what a search guided by it would play."""
+"""AlphaZero: a network that learns, from games against itself, the moves of a search guided by it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from tictac_env.position_batch import PositionBatch
 
 NETWORKS = ("tuples", "residual")
 STEPS = {"tuples": 0.1, "residual": 2e-3}
-"""The steps of the networks if nothing says which."""
+"""The default steps of the networks."""
 MOST = 4096
 """The most simulations of a search."""
 
@@ -129,18 +129,18 @@ class AlphaZeroSettings(Settings):
 
 
 class AlphaZero(Predicts, GamesLearner):
-    """Learns a policy and a value by self-play: its network guides a search, and learns what the search plays.
+    """Learns a policy and a value by self-play: its network guides a search, and learns from the search's moves.
 
     ## Description
 
     The network gives a position a policy (a probability of each action) and a value. The search looks ahead with them,
-    so that what it plays is better than the policy. In an iteration
+    so that its moves are better than the policy. In an iteration
 
     1. it plays `boards` games against itself, side by side, each move by a search;
-    2. the network learns from positions of the last `window` iterations: the policy from what the searches preferred,
-       the value from how the games ended;
+    2. the network learns from positions of the last `window` iterations: the policy from the searches' policies, the
+       value from the results of the games;
 
-    and the better network makes the next games better. No opponent, no solver and no value from outside is in it.
+    and the better network makes the next games better. It uses no opponent, no solver and no values from outside.
 
     The search by "gumbel" plays the action that looks best after sequential halving of a random sample of actions, and
     teaches the policy softmax(logits + sigma(values)), a policy improvement with few simulations. That by "puct" is
@@ -160,7 +160,7 @@ class AlphaZero(Predicts, GamesLearner):
     Attributes:
         num_games: the games it has learned from.
         num_plies: the plies of these games that it has chosen.
-        iterations: how often it has learned.
+        iterations: the number of iterations.
         network_: the network.
 
     Raises:
@@ -186,7 +186,7 @@ class AlphaZero(Predicts, GamesLearner):
     settings: AlphaZeroSettings
     priors = True
     compiled: Callable[[Game], Leaves]
-    """With tuples, what the compiled search of `MCTS` asks; a residual network has no such attribute."""
+    """With tuples, the evaluator of the compiled search of `MCTS`; a residual network has no such attribute."""
 
     @takes(AlphaZeroSettings)
     def __init__(self, game: str | Game, settings: AlphaZeroSettings) -> None:
@@ -219,7 +219,7 @@ class AlphaZero(Predicts, GamesLearner):
         self.network_, self.compiled = network, network.compiled
 
     def playing_with(self, simulations: int) -> Self:
-        """The same agent, with the same network, that plays with another number of simulations a move."""
+        """The same agent, with the same network, playing with another number of simulations for each move."""
         other = copy.copy(self)
         other.play_simulations = whole("simulations", simulations, MOST)
         other.budget = other._search_budget()
@@ -244,7 +244,7 @@ class AlphaZero(Predicts, GamesLearner):
         return self._chosen(batch)[0]
 
     def chances(self, position: Position) -> dict[int, float]:
-        """The policy of its search, or without one of its network: a probability of each legal action."""
+        """The policy of its search, or of its network if it does not search: a probability of each legal action."""
         policy = self._chosen(PositionBatch.of([position]))[1][0]
         return {action: float(policy[action]) for action in position.legal_actions}
 
@@ -287,6 +287,7 @@ class AlphaZero(Predicts, GamesLearner):
                 begun += games
                 yield games, int(self._rng.integers(1 << 62))
 
+        # On a cluster each job takes the newest weights with it.
         if isinstance(own.workers, Cluster):
             work = functools.partial(played_elsewhere, self.game, self.network_, settings)
             sent = ((self.network_.arrays(), *job) for job in jobs())
@@ -296,6 +297,8 @@ class AlphaZero(Predicts, GamesLearner):
         if own.workers == 1:
             yield from ((games, play(games, seed)) for games, seed in jobs())
             return
+        # Threads play by the network while it learns: a game that is begun later plays better. A new job is submitted
+        # before the samples of the last one are learned, so that no thread waits.
         todo = jobs()
         with ThreadPoolExecutor(own.workers) as pool:  # compiled code and PyTorch release the interpreter's lock
             playing = {pool.submit(play, *job): job[0] for job in islice(todo, own.workers)}
@@ -313,6 +316,7 @@ class AlphaZero(Predicts, GamesLearner):
             return 0
         if not len(fresh.own):  # these few games all ended within their random openings
             return games
+        # The window of the last iterations; as many of its positions, drawn with replacement, as `passes` fresh sets.
         self._window = [*self._window, fresh][-self.settings.window :]
         remembered = Samples.joined(self._window)
         count = round(self.settings.passes * len(fresh.own))

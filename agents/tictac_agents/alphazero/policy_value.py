@@ -1,4 +1,4 @@
-"""Policies and values by n-tuple networks: sums of table entries, in the place of layers."""
+"""Policies and values by n-tuple networks: sums of table entries in place of layers."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ LOWEST = np.float32(-1e9)
 
 
 class PolicyValueTuples:
-    """An n-tuple network with two tables: of values, as `NTupleNetwork` has it, and of logits.
+    """An n-tuple network with two kinds of tables: values, as in `NTupleNetwork`, and logits.
 
     A stone on a cell changes the content of the tuples through this cell. The logit of an action is the sum of the
     entries that the tables of logits then have for these tuples; the policy is the softmax of the logits. The value is
     that of the position for the side that has just moved, with its sign changed.
 
-    An entry moves against the gradient of the cross-entropy to the wanted policy, and to the wanted value, each time by
-    the same share of the step: `step` is the part of the value's error that is removed.
+    The entries follow the gradient of the cross-entropy, of the policy and of the value; all entries of a sum get the
+    same share of the step: `step` is the part of the value's error that an update removes.
 
     Args:
         game: a game of the `KInARow` family.
         tuples: for each tuple its cells, numbered row by row from the top left, the same number of them for each tuple.
             A tuple of N cells has 4 * 4**N entries of 4 bytes.
         step: in (0, 2].
-        symmetric: True if the images of a tuple under the board's symmetries share its entries; otherwise it has none.
+        symmetric: True if the images of a tuple under the board's symmetries share its entries; False for no images.
         tactics: True if the compiled search corrects values and priors by `forest.force_one`.
 
     Raises:
@@ -86,9 +86,9 @@ class PolicyValueTuples:
 
         Args:
             batch: the positions.
-            policies: (B, num_actions), wanted of each; zeros for a position of which only the value is learned.
-            results: (B,), the wanted values, in [-1, 1].
-            decay: what the step is multiplied by.
+            policies: (B, num_actions), the target policies; zeros for a position of which only the value is learned.
+            results: (B,), the target values, in [-1, 1].
+            decay: the factor of the step.
             rng: not used.
         """
         learn_all(
@@ -97,7 +97,7 @@ class PolicyValueTuples:
         )  # fmt: skip
 
     def arrays(self) -> Arrays:
-        """Copies of all that is learned."""
+        """Copies of the learned tables."""
         return {"values": self.values.copy(), "logits": self.logits.copy()}
 
     def read(self, arrays: Arrays) -> None:
@@ -118,17 +118,18 @@ def show_to(layout: Layout, own: int, opp: int, seat: int, addresses: Addresses)
     stones = own
     for owner in (seat, 1 - seat):
         while stones:
-            rest = stones & stones - 1
-            bit = ((stones ^ rest) - 1).bit_count()
+            # x & (x - 1) clears the lowest bit, 1 << n, and (1 << n) - 1 has n bits. See the pictures in `Layout`.
+            higher = stones & stones - 1
+            bit = ((stones ^ higher) - 1).bit_count()
             for entry in range(layout.begins[bit], layout.begins[bit + 1]):
                 addresses[layout.touched[entry]] ^= layout.changes[owner, entry]
-            stones = rest
+            stones = higher
         stones = opp
 
 
 @borrowing_kernel
 def sum_of(values: Int32s, seat: int, addresses: Addresses) -> int:
-    """The sum of the entries of values after a move of `seat`."""
+    """The sum of the values' entries at these addresses, for a position after a move of `seat`."""
     total = 0
     for image in range(len(addresses)):
         total += values[TWO * addresses[image] + np.uint32(seat)]
@@ -140,6 +141,7 @@ def policy_of(
     game: KInARow, layout: Layout, logits: Int32s, own: int, opp: int, seat: int, addresses: Addresses, policy: Float32s
 ) -> None:
     """Fills in the probability of each action, a softmax of the logits."""
+    # The logit of an action sums over the images that its stone touches, at the addresses that they would then have.
     highest = LOWEST
     for action in range(game.num_actions):
         stone = game.stone(own, opp, action)
@@ -152,6 +154,7 @@ def policy_of(
                 total += logits[TWO * address + np.uint32(seat)]
             policy[action] = np.float32(total / ONE)
             highest = max(highest, policy[action])
+    # The highest logit is subtracted, so that no power overflows.
     total_chance = np.float32(0)
     for action in range(game.num_actions):
         policy[action] = np.exp(policy[action] - highest) if policy[action] > LOWEST else np.float32(0)
@@ -162,7 +165,7 @@ def policy_of(
 
 @kernel_methods
 class PolicyValueLeaves(NamedTuple):
-    """The network as a search asks it; no two threads may share `addresses`, which is scratch."""
+    """The network as `mcts.simulation.Leaves`; no two threads may share `addresses`, which is scratch."""
 
     layout: Layout
     values: Int32s
@@ -176,8 +179,8 @@ class PolicyValueLeaves(NamedTuple):
         show_to(self.layout, own, opp, seat, self.addresses)
         value = -squash(sum_of(self.values, 1 - seat, self.addresses))
         if self.tactics:
-            _, certain = forced_choices(game, own, opp)
-            value = float(certain) if certain else value
+            _, result = forced_choices(game, own, opp)
+            value = float(result) if result else value
         return value, state
 
     def leaf_priors(self, game: Any, own: int, opp: int, priors: Float32s) -> None:
@@ -207,16 +210,18 @@ def learn_all(
     game: KInARow, layout: Layout, values: Int32s, logits: Int32s, own: Ints, opp: Ints, policies: Float32s,
     results: Float32s, step: float, policy_step: float,
 ) -> None:  # fmt: skip
-    """Moves the entries that B positions name, position by position; arguments as of `PolicyValueTuples.learn`."""
+    """Updates the entries of B positions, position by position; arguments as of `PolicyValueTuples.learn`."""
     addresses = np.empty(len(layout.empty), np.uint32)
     policy = np.empty(game.num_actions, np.float32)
     for i in range(len(own)):
         seat = game.seat(own[i], opp[i])
         show_to(layout, own[i], opp[i], seat, addresses)
+        # The value: the table has it for the side that has just moved, hence the sign. Each image gets the same share.
         error = -results[i] - squash(sum_of(values, 1 - seat, addresses))
         amount = np.int32(round(step * error * ONE / len(addresses)))
         for image in range(len(addresses)):
             values[TWO * addresses[image] + np.uint32(1 - seat)] += amount
+        # The policy: the gradient of the cross-entropy by a logit is the probability minus its target.
         if not policies[i].any():
             continue
         policy_of(game, layout, logits, own[i], opp[i], seat, addresses, policy)

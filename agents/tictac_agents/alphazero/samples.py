@@ -34,8 +34,8 @@ class Samples(NamedTuple):
 
     Attributes:
         own, opp: int64 (N,).
-        policies: float32 (N, num_actions): the wanted policy; zeros if the search was a quick one.
-        results: float32 (N,): the wanted value for the side to move, in [-1, 1].
+        policies: float32 (N, num_actions): the target of the policy; zeros if the search was a quick one.
+        results: float32 (N,): the target of the value, for the side to move, in [-1, 1].
     """
 
     own: Ints
@@ -45,7 +45,7 @@ class Samples(NamedTuple):
 
     @classmethod
     def joined(cls, parts: list[Samples]) -> Samples:
-        """All samples of several parts, in their order."""
+        """The samples of several parts together, in their order."""
         arrays: list[Any] = [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
         return cls(*arrays)
 
@@ -57,6 +57,7 @@ class Samples(NamedTuple):
             ValueError: an array has another type or shape; a position is not an unfinished one of the game; or a policy
                 or a result is not possible.
         """
+        # A file may have been changed, so everything is checked that kernels rely on: they check no index.
         size = len(arrays["own"])
         own, opp = (as_shaped(name, arrays[name], np.zeros(size, np.int64)) for name in ("own", "opp"))
         batch = PositionBatch(game, own, opp)
@@ -73,27 +74,34 @@ class Samples(NamedTuple):
 
 
 def sample_games(game: Game, evaluator: Evaluator, settings: PlaySettings, games: int, seed: int) -> Samples:
-    """Plays games side by side to their ends, and gives the positions that the network chose in."""
+    """Plays games side by side to their ends; returns the positions in which the network chose the move."""
     rng = np.random.default_rng(seed)
+    # The games that are still played: `batch` has their positions, `rows` their numbers.
     batch = PositionBatch(game, *(np.full(games, stones, np.int64) for stones in game.start()))
     rows, results, moves = np.arange(games), np.zeros(games), []
+    # Half of the games begin with random moves, 0 to `openings` of them.
     opening = rng.integers(settings.openings + 1, size=games) * (rng.random(games) < 0.5)
     for ply in range(game.cells):
+        # A ply of all games: their searches share each pass of the network.
         chosen, policies, values = moves_of(batch, evaluator, settings, ply < opening[rows], ply, rng)
         moves.append((rows, batch, policies, values, ply >= opening[rows]))
+        # Finished games leave the batch. A result is for the side to move; the first player's is kept.
         batch = batch.play(chosen)
-        found = batch.results()
-        over = found != UNFINISHED
-        results[rows[over]] = found[over] * (-1) ** (ply + 1)  # for the first player
+        statuses = batch.results()
+        over = statuses != UNFINISHED
+        results[rows[over]] = statuses[over] * (-1) ** (ply + 1)
         rows, batch = rows[~over], batch.where(~over)
         if not len(rows):
             break
+    # Now that all results are known, each ply gives its samples; the random opening moves give none.
     parts = []
-    for ply, (played, positions, policies, values, kept) in enumerate(moves):
+    for ply, (played, positions, policies, values, sampled) in enumerate(moves):
+        # The target of the value: between the game's result, for the side to move, and the value by the search. The
+        # first is unbiased but noisy; the second is the reverse. A move without a search has the result alone.
         outcomes = results[played] * (-1) ** ply
-        wanted = (1 - settings.mix) * outcomes + settings.mix * np.where(np.isnan(values), outcomes, values)
-        arrays = positions.own, positions.opp, policies.astype(np.float32), wanted.astype(np.float32)
-        parts.append(Samples(*arrays).rows(np.flatnonzero(kept)))
+        targets = (1 - settings.mix) * outcomes + settings.mix * np.where(np.isnan(values), outcomes, values)
+        arrays = positions.own, positions.opp, policies.astype(np.float32), targets.astype(np.float32)
+        parts.append(Samples(*arrays).rows(np.flatnonzero(sampled)))
     return Samples.joined(parts)
 
 
@@ -105,29 +113,38 @@ def moves_of(
     ply: int,
     rng: np.random.Generator,
 ) -> tuple[Ints, Floats, Floats]:
-    """The actions in B positions (B,), the policies to be learned (B, num_actions), and what the searches say the
-    positions are worth, NaN without a search (B,).
+    """Chooses the actions in B positions.
 
-    Openings are played at random. With tactics, a win or block at once is played without a search, and taught.
+    Openings are played at random. With tactics, a win or block at once is played without a search, and learned.
+
+    Returns:
+        The actions (B,), the policies to be learned (B, num_actions), and the values by the searches (B,), NaN without
+        a search.
     """
+    # Forced moves: the policy to be learned is shared by the actions that win, or else by those that block.
     masks = batch.action_masks()
     forced = np.zeros(masks.shape, np.float32)
     if settings.search.tactics and batch.game.knows_wins:
         force(batch.game, batch.own, batch.opp, np.empty(len(batch), np.float32), forced)
         forced[at_random] = 0
+    # Positions without a search play a random action: a forced one, or in the opening any legal one. The highest of
+    # uniform numbers makes each allowed action as likely as the others.
     must = np.asarray(forced.any(axis=1))
     allowed = np.where(must[:, None], forced, masks) > 0
     actions = np.where(allowed, rng.random(masks.shape), -1).argmax(axis=1)
     policies, values = forced.astype(np.float64), np.full(len(batch), np.nan)
+    # All others are searched, some fully, some quickly (playout-cap randomisation). A quick search plays well enough to
+    # give many games and results, but not well enough for the policy to learn from.
     searched, full = ~at_random & ~must, rng.random(len(batch)) < settings.full
-    for taught, simulations in ((True, settings.search.simulations), (False, settings.quick)):
-        rest = np.flatnonzero(searched & (full == taught))
-        if not rest.size:
+    for learned, simulations in ((True, settings.search.simulations), (False, settings.quick)):
+        rows = np.flatnonzero(searched & (full == learned))
+        if not rows.size:
             continue
-        found = search_forest(batch.where(rest), evaluator, replace(settings.search, simulations=simulations), rng)
-        actions[rest], values[rest] = found.actions, found.values
+        search = search_forest(batch.where(rows), evaluator, replace(settings.search, simulations=simulations), rng)
+        actions[rows], values[rows] = search.actions, search.values
+        # Early moves are drawn by the policy: the first action at which its cumulative sum exceeds a uniform number.
         if ply < settings.temperature_plies:
-            actions[rest] = (found.policies.cumsum(axis=1) > rng.random((len(rest), 1))).argmax(axis=1)
-        if taught:
-            policies[rest] = found.policies
+            actions[rows] = (search.policies.cumsum(axis=1) > rng.random((len(rows), 1))).argmax(axis=1)
+        if learned:
+            policies[rows] = search.policies
     return actions, policies, values

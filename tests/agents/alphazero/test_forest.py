@@ -19,9 +19,9 @@ from tictac_agents.alphazero.forest import (
     SearchSettings,
     evaluation,
     force,
-    plant,
     search_forest,
-    visits_wanted,
+    set_roots,
+    visit_levels,
 )
 from tictac_agents.mcts.evaluators import Evaluation
 from tictac_agents.mcts.simulation import UNPROVEN, new_tree
@@ -111,7 +111,7 @@ def roots() -> Roots:
     """
     positions = [Position.from_moves("TicTacToe-v0", moves) for moves in ("", "12", "1")]
     batch, tree = PositionBatch.of(positions), new_tree(GAMES["TicTacToe-v0"], 3, priors=True)
-    plant(batch.game, tree, batch.own, batch.opp)
+    set_roots(batch.game, tree, batch.own, batch.opp)
     priors = np.zeros((3, 9), np.float32)
     for row, (legal, visits, sums, proven) in enumerate(
         (
@@ -245,11 +245,11 @@ def test_the_root_by_gumbel_is_sequential_halving(simulations: int, considered: 
 
 @given(considered=st.integers(1, 40), simulations=st.integers(1, 200))
 def test_halving_gives_those_that_are_left_equally_many_visits(considered: int, simulations: int) -> None:
-    wanted = visits_wanted(considered, simulations)
-    assert wanted.shape == (considered + 1, simulations)
+    levels = visit_levels(considered, simulations)
+    assert levels.shape == (considered + 1, simulations)
     for count in range(1, considered + 1):
         visits, left = [0] * count, count
-        for want in wanted[count]:
+        for want in levels[count]:
             ready = [i for i, seen in enumerate(visits) if seen == want]  # the first are taken for the best
             assert ready and want >= max(visits) - 1
             visits[ready[0]] += 1

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tictac_agents.alphazero.forest import Found, SearchSettings
+from tictac_agents.alphazero.forest import SearchResults, SearchSettings
 from tictac_agents.alphazero.samples import PlaySettings, Samples, moves_of, sample_games
 from tictac_env.games import GAMES
 from tictac_env.position import Position
@@ -30,10 +30,10 @@ def searches(monkeypatch: pytest.MonkeyPatch) -> Searches:
     """
     done: Searches = []
 
-    def search_forest(batch: PositionBatch, evaluator: object, settings: SearchSettings, rng: object) -> Found:
+    def search_forest(batch: PositionBatch, evaluator: object, settings: SearchSettings, rng: object) -> SearchResults:
         done.append((len(batch), settings.simulations))
         legal = batch.action_masks() != 0
-        return Found(legal.argmax(axis=1), legal / legal.sum(axis=1, keepdims=True), np.full(len(batch), 0.5))
+        return SearchResults(legal.argmax(axis=1), legal / legal.sum(axis=1, keepdims=True), np.full(len(batch), 0.5))
 
     monkeypatch.setattr("tictac_agents.alphazero.samples.search_forest", search_forest)
     return done
