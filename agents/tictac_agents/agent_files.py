@@ -1,4 +1,4 @@
-"""An agent from its file, whatever agent it is: tables, trees, networks, models of Stable-Baselines3."""
+"""Loads an agent of any kind from its file: tables, trees, networks, models of Stable-Baselines3."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def load_agent(path: str | os.PathLike[str], game: Game) -> tuple[Any, dict[str,
 
     Raises:
         FileNotFoundError: there is no such file.
-        ValueError: it is damaged, holds no agent, or one of another game; the message names the file.
-        DependencyNotInstalled: it is a network's, and Stable-Baselines3 is not installed.
+        ValueError: it is damaged, does not hold an agent, or one of another game; the message names the file.
+        DependencyNotInstalled: it holds a network, and Stable-Baselines3 is not installed.
     """
     target = Path(path)
     agent, settings, of_game = _network(target, game) if target.suffix == ".zip" else _table(target)
@@ -40,12 +40,12 @@ def load_agent(path: str | os.PathLike[str], game: Game) -> tuple[Any, dict[str,
 
 
 def recorded_game(path: str | os.PathLike[str]) -> Game | None:
-    """The game that a file says its agent plays; None where it says none, as Stable-Baselines3's own files do.
+    """The game that a file records for its agent; None if it records no game, like Stable-Baselines3's own files.
 
     Raises:
         FileNotFoundError: there is no such file.
         ValueError: it is damaged, or the game is not known here.
-        DependencyNotInstalled: it is a network's, and Stable-Baselines3 is not installed.
+        DependencyNotInstalled: it holds a network, and Stable-Baselines3 is not installed.
     """
     target = Path(path)
     if target.suffix == ".zip":
@@ -63,15 +63,15 @@ def recorded_game(path: str | os.PathLike[str]) -> Game | None:
 
 
 def _table(path: Path) -> tuple[Any, dict[str, Any], Game | None]:
-    """What an .npz file holds, its settings, and its game."""
+    """The agent of an .npz file, its settings, and its game."""
     kind = kind_of(path)
     name = kind.removeprefix(OURS)
     ours = kind.startswith(OURS) and name in tictac_agents.AGENTS
     agent_class: Any = getattr(tictac_agents, name) if ours else None
     if not (inspect.isclass(agent_class) and hasattr(agent_class, "load")):
         raise ValueError(
-            f"{os.fspath(path)} holds {kind!r}, which is no agent of tictac_agents; an agent of your own is loaded by "
-            "its own class: give the object"
+            f"{os.fspath(path)} holds {kind!r}, which is not an agent of tictac_agents; an agent of your own is loaded "
+            "by its own class: give the object"
         )
     agent = agent_class.load(path)
     of_game = getattr(agent, "game", None) or getattr(getattr(agent, "model", None), "game", None)
@@ -81,7 +81,7 @@ def _table(path: Path) -> tuple[Any, dict[str, Any], Game | None]:
 
 
 def _network(path: Path, game: Game) -> tuple[Any, dict[str, Any], Game | None]:
-    """What a .zip file holds, its settings, and its game where the file says it."""
+    """The agent of a .zip file, its settings, and its game if the file records it."""
     from tictac_agents.deep.sb3_files import load_model, read_checkpoint  # needs torch
     from tictac_env.policies.snapshot import Snapshot
 

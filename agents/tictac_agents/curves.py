@@ -1,4 +1,4 @@
-"""Learning curves: judgements in the course of a training, as rows, CSV, picture and TensorBoard; and its proof."""
+"""Learning curves: judgements during a training, as rows, CSV, picture and TensorBoard."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ def save_figure(figure: Any, path: str | os.PathLike[str]) -> None:
 
 @dataclass(frozen=True)
 class CurveRow:
-    """One judgement in the course of a training; what an agent does not have is None.
+    """One judgement during a training; a number that the agent does not have is None.
 
     Attributes:
         games: the games or episodes learned from; None of a network.
         timesteps: the environment steps learned from; None of an agent that learns from games of its own.
         seconds: CPU time of all threads since the curve was made, judging left out.
-        games_per_second: by the wall clock since the last row, judging left out.
+        games_per_second: in wall-clock time since the last row, judging left out.
         plies: the mean length of a game since the last row; only `NTupleTD` and `AlphaZero` count plies.
         epsilon: the chance of a random action.
         step: the step size of an agent whose step falls.
@@ -72,25 +72,25 @@ COLUMNS = (*(name for name in CurveRow.__dataclass_fields__ if name != "judgemen
 
 
 class LearningCurve:
-    """A callback of `learn` that judges the agent now and then, and can end the run once it is proven unbeatable.
+    """A callback of `learn` that judges the agent at intervals, and can end the run once it is proven unbeatable.
 
-    It serves every agent of this package: it is called with the agent. (`ExactEvalCallback` is the one for
-    Stable-Baselines3's `learn`.)
+    It works with every agent of this package, which calls it with itself. (For Stable-Baselines3's `learn` there is
+    `ExactEvalCallback`.)
 
     Args:
-        every: the games between two judgements, of networks the steps; or a few more, as some agents call back only
-            now and then.
-        until_proven: True to end the run once nothing beats the agent from either seat.
+        every: the games between two judgements, for networks the steps; or a few more, as some agents call back only
+            at intervals.
+        until_proven: True to end the run once the agent is unbeatable from both seats.
         start_afresh: the games after which a table that is not proven forgets everything, a multiple of `every`; 0 for
             never.
         judge: the judge; None for the exact verdict on a small game, on a large one the mistakes on known positions.
-        tensorboard: a folder for TensorBoard's event files; None for none. The tags are `charts/` and the names of the
-            columns, and `charts/SPS`, environment steps a CPU-second; they are written by steps, or else by games.
+        tensorboard: a folder for TensorBoard's event files; None for no files. The tags are `charts/` and the names of
+            the columns, and `charts/SPS`, environment steps per CPU-second; they are plotted over steps, or else games.
         callback: another callback to call each time, before the agent is judged.
 
     Attributes:
         rows: a `CurveRow` for each judgement.
-        proven: True if the agent was unbeatable at the last one.
+        proven: True if the agent was unbeatable at the last judgement.
 
     Raises:
         ValueError: a number is not an integer, `every` is 0, or `start_afresh` is not a multiple of it.
@@ -119,8 +119,8 @@ class LearningCurve:
         if self.start_afresh % self.every:
             raise ValueError(f"start_afresh must be a multiple of every={self.every}, not {self.start_afresh}")
         self._judge, self._callback = judge, callback
-        others = 0 if callback is None else getattr(callback, "called_every", 1)
-        self.called_every = gcd(self.every, others)  # which lets a table play several games between two calls
+        interval = 0 if callback is None else getattr(callback, "called_every", 1)
+        self.called_every = gcd(self.every, interval)  # lets a table play several games between two calls
         self.rows: list[CurveRow] = []
         self.proven = False
         self._writer: Any = None
@@ -214,7 +214,7 @@ class LearningCurve:
         save_figure(figure, path)
 
     def _log(self, row: CurveRow) -> None:
-        """Writes a row to TensorBoard, if it is wanted; None is left out."""
+        """Writes a row to TensorBoard, if there is a folder for it; None is left out."""
         if self._writer is None:
             return
         values: Mapping[str, Any] = {name: row.columns()[name] for name in COLUMNS[3:]}

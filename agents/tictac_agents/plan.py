@@ -247,10 +247,10 @@ def preset(agent: str, name: str) -> Plan:
     Raises:
         ValueError: there is none; the message names the near ones.
     """
-    known = settings_class(agent).PRESETS
-    if name not in known:
-        raise ValueError(f"{agent} has no preset {name!r}; {did_you_mean(name, list(known))}")
-    return Plan.of(agent, **known[name])
+    presets_of = settings_class(agent).PRESETS
+    if name not in presets_of:
+        raise ValueError(f"{agent} has no preset {name!r}; {did_you_mean(name, list(presets_of))}")
+    return Plan.of(agent, **presets_of[name])
 
 
 def tuned(agent: str, game: str | None = None) -> Plan:

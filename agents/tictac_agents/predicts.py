@@ -12,7 +12,7 @@ from tictac_env.position import Position
 
 
 class Predicts(ABC):
-    """An agent that is asked by `predict`, as a model of Stable-Baselines3 is."""
+    """An agent with `predict`, like a model of Stable-Baselines3."""
 
     def predict(
         self,
@@ -25,15 +25,15 @@ class Predicts(ABC):
         """The action for one observation, and None, as Stable-Baselines3 returns a pair.
 
         Args:
-            observation: of any type of the game's; for planning, also the number of a state.
+            observation: of any of the game's types; for planning, also the number of a state.
             state: not used.
             episode_start: not used.
-            deterministic: True to play the best action known. A learner otherwise explores as in training, by
-                `epsilon`; planners and searches do not explore.
+            deterministic: True to play the best action. Otherwise a learner explores as in training, by `epsilon`;
+                planners and searches do not explore.
             action_masks: (num_actions,), 1 where an action may be chosen; by default the legal ones.
 
         Raises:
-            ValueError: the agent knows no such observation, or the masks allow no legal action.
+            ValueError: it is not an observation of the agent's game, or the masks allow no legal action.
         """
         return self._predicted(observation, deterministic, action_masks), None
 

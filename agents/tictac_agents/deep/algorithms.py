@@ -247,8 +247,8 @@ class PlannedModel:
         if boards is None:
             built_on = plan.changed(opponent=plan.opponent and "random", start="empty").boards()
         check_space(checkpoint.data, built_on.observation_space)
-        others = {name: value for name, value in record["keywords"].items() if name not in OF_A_PROCESS}
-        model: Any = cls._built(plan, built_on, device, {**others, **kwargs})
+        recorded = {name: value for name, value in record["keywords"].items() if name not in OF_A_PROCESS}
+        model: Any = cls._built(plan, built_on, device, {**recorded, **kwargs})
         if env is None:
             model.plan, model.env = plan, boards and model.env
         else:

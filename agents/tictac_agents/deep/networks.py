@@ -26,7 +26,7 @@ with needing("Stable-Baselines3 is missing", "rl"):
 ILLEGAL_VALUE = -1e8
 """The value of an illegal action: never the highest, but finite, so that (1 - done) times it is 0."""
 BLOCK = 512
-"""Boards in one pass: what a pass holds stays in the processor's cache, and its memory is used again by the next."""
+"""Boards in one pass: its arrays fit into the processor's cache, and the next pass uses their memory again."""
 
 
 class LineFeatures(BaseFeaturesExtractor):
@@ -45,7 +45,7 @@ class LineFeatures(BaseFeaturesExtractor):
       2 x 2 x cols.
 
     So a network over them sees immediate wins and blocks, and by a weight for each cell the rows of threats, which
-    decide who runs out of other moves. On Connect Four there are 474 features of 69 windows.
+    decide who runs out of other moves (zugzwang). On Connect Four there are 474 features of 69 windows.
 
     Args:
         observation_space: of planes (2, rows, cols) or boards (rows, cols).
@@ -57,6 +57,11 @@ class LineFeatures(BaseFeaturesExtractor):
 
     _windows: torch.Tensor
     _beneath: torch.Tensor
+
+    # The columns of the features on a board with gravity, each part in two halves, own and other side:
+    #
+    #     | stones | lack 2 | lack 1 | line | threats | threat at the lowest cell | threat above it |
+    #        cells   windows  windows    1     cells              cols                   cols
 
     def __init__(self, observation_space: spaces.Space[Any], game: str | Mapping[str, Any] | Game) -> None:
         rules = game_of(game) if isinstance(game, (str, Mapping)) else game
@@ -71,51 +76,59 @@ class LineFeatures(BaseFeaturesExtractor):
         count = 2 * (2 * rules.cells + len(self._lacking) * len(in_windows) + 1 + levels)
         super().__init__(observation_space, count)
         self.game = rules
-        # Constants of the game, made with the network: a checkpoint need not hold them.
+        # Constants of the game, which a checkpoint need not hold.
         self.register_buffer("_windows", torch.as_tensor(in_windows), persistent=False)
         self.register_buffer("_beneath", torch.as_tensor(cells_beneath(rules)), persistent=False)
 
     def forward(self, observations: torch.Tensor) -> torch.Tensor:
-        """The features of planes (B, 2, rows, cols) or boards (B, rows, cols), whichever they are: float32
-        (B, features_dim), each 0 or 1.
-        """
+        """The features of planes (B, 2, rows, cols) or boards (B, rows, cols): float32 (B, features_dim), 0 or 1."""
         game, count, levels = self.game, len(observations), 2 * self.game.gravity
         sizes = [game.cells, *[len(self._windows)] * len(self._lacking), 1, game.cells, *[game.cols] * levels]
-        # Everything is written where it belongs, comparisons as floats: that takes a fifth of the time of making
-        # parts, of bools first, and joining them.
-        found = torch.empty(count, self.features_dim, device=observations.device)
-        parts = [part.view(count, 2, -1) for part in torch.split(found, [2 * size for size in sizes], dim=1)]
+        # Each part is written into its columns of one array, comparisons as floats: this takes a fifth of the time of
+        # separate parts of bools that are joined.
+        features = torch.empty(count, self.features_dim, device=observations.device)
+        parts = [part.view(count, 2, -1) for part in torch.split(features, [2 * size for size in sizes], dim=1)]
         stones, lines, threats = parts[0], parts[1 + len(self._lacking)], parts[2 + len(self._lacking)]
         stones.copy_(sides(observations).flatten(2))
-        # The other side's stones weigh so much that the sum over a window tells how many there are of either.
+        # One product counts the stones of both sides in all windows: an own stone weighs 1, another one connect + 1,
+        # more than a window of own stones. With windows of four cells:
+        #
+        #     own stones    0   1   2   3   4        other stones    0   1    2    3    4
+        #     sum           0   1   2   3   4        sum             0   5   10   15   20
+        #
+        # Any other sum has stones of both sides: the window is dead.
         weights = (1, game.connect + 1)
         weighed = weights[0] * stones[:, 0] + weights[1] * stones[:, 1]
         empty = weighed.eq(0).float()
         sums = weighed @ self._windows.T
         full = torch.empty_like(sums)
         for side, weight in enumerate(weights):
+            # Live windows that lack two stones or one, and complete ones.
             for part, less in zip(parts[1:], self._lacking, strict=False):
                 torch.eq(sums, weight * (game.connect - less), out=part[:, side])
             lines[:, side, 0] = torch.eq(sums, weight * game.connect, out=full).amax(dim=1)
+            # A threat: an empty cell in a live window that lacks one stone (with connect 1, any empty cell).
             one_less = parts[len(self._lacking)][:, side]
             completed = (one_less @ self._windows).clamp_(max=1) if self._lacking else 1
             torch.mul(empty, completed, out=threats[:, side])
+        # The lowest empty cell of a column has no empty cell beneath; the one above it has that cell beneath.
         if game.gravity:
             lowest = empty * (1 - self._at_beneath(empty))
             for part, cells in zip(parts[-2:], (lowest, self._at_beneath(lowest)), strict=True):
                 in_columns = (threats * cells[:, None]).view(count, 2, game.rows, game.cols)
                 torch.sum(in_columns, dim=2, out=part)
-        return found
+        return features
 
     def _at_beneath(self, cells: torch.Tensor) -> torch.Tensor:
-        """For each cell what `cells` (B, cells) has for the one beneath; 0 where there is none."""
+        """For each cell the entry of `cells` (B, cells) for the cell beneath; 0 for the lowest row."""
+        # A column of zeros is appended, which is what `cells_beneath` points to if there is no cell beneath.
         return torch.nn.functional.pad(cells, (0, 1)).index_select(1, self._beneath)
 
 
 class ConvFeatures(BaseFeaturesExtractor):
-    """Learned features: three convolutions of 3 x 3 without loss of size, each followed by ReLU.
+    """Learned features: three convolutions of 3 x 3 that keep the board's size, each followed by ReLU.
 
-    Stable-Baselines3's own network of convolutions is for images of at least 36 x 36.
+    Stable-Baselines3's own convolutional network needs images of at least 36 x 36.
 
     Args:
         observation_space: of planes (2, rows, cols) or boards (rows, cols).
@@ -132,8 +145,8 @@ class ConvFeatures(BaseFeaturesExtractor):
 
     def forward(self, observations: torch.Tensor) -> torch.Tensor:
         """float32 (B, channels * rows * cols)."""
-        found: torch.Tensor = self.layers(sides(observations))
-        return found
+        features: torch.Tensor = self.layers(sides(observations))
+        return features
 
 
 def sides(observations: torch.Tensor) -> torch.Tensor:
@@ -154,9 +167,10 @@ def afterstates(now: torch.Tensor, num_actions: int) -> torch.Tensor:
     """The board after each action of the side whose stones are 1: float32 (B, num_actions, rows, cols).
 
     Args:
-        now: boards, float32 (B, rows, cols). Where their columns are the actions, stones fall.
-        num_actions: how many there are. The board after an illegal one is meaningless.
+        now: boards, float32 (B, rows, cols). If their columns are the actions, stones fall.
+        num_actions: the number of actions. The board after an illegal action is meaningless.
     """
+    # `stones` has one board for each action, with its stone alone; adding them to the position plays all actions.
     rows, cols = now.shape[1:]
     one_each = torch.eye(num_actions, device=now.device)
     if num_actions == rows * cols:
@@ -175,6 +189,8 @@ def cell_bits(game: Game) -> list[int]:
 
 def windows(game: KInARow) -> npt.NDArray[np.float32]:
     """The lines of a game, each as its cells: float32 (windows, cells) of 0 and 1; (69, 42) on Connect Four."""
+    # A line begins at a cell from which `connect` cells run in one direction, whose bits are `step` places from each
+    # other: begin, begin << step, begin << 2 * step, ...
     cells = cell_bits(game)
     lines = [
         sum(begin << step * place for place in range(game.connect))
@@ -208,10 +224,10 @@ def check_shows_cells(who: str, observation_space: spaces.Space[Any], action_spa
 
 
 def features_of_boards(policy: Any) -> BaseFeaturesExtractor:
-    """The features extractor of a policy that shows its networks boards, whatever is observed."""
+    """The features extractor of a policy whose networks get boards, also if it observes planes."""
     shown = spaces.Box(-1, 1, policy.observation_space.shape[-2:], np.int8)
-    made: BaseFeaturesExtractor = policy.features_extractor_class(shown, **policy.features_extractor_kwargs)
-    return made
+    extractor: BaseFeaturesExtractor = policy.features_extractor_class(shown, **policy.features_extractor_kwargs)
+    return extractor
 
 
 class MaskedQNetwork(QNetwork):
@@ -246,6 +262,7 @@ class MaskedQNetwork(QNetwork):
 
     def occupied(self, obs: torch.Tensor) -> torch.Tensor:
         """True if the cell of an action is taken: bool (B, num_actions)."""
+        # (B, planes, cells), one plane for a board; action a is legal while cell a is empty in all planes.
         cells = obs.reshape(len(obs), -1, math.prod(self.observation_space.shape[-2:]))  # type: ignore[index]
         return cells[:, :, : int(self.action_space.n)].ne(0).any(dim=1)
 
@@ -253,8 +270,8 @@ class MaskedQNetwork(QNetwork):
 class AfterstateQNetwork(MaskedQNetwork):
     """A network of state values: an action has the value of the position it leads to, for the side that plays it.
 
-    The network sees the position as the board of that side (1 own, -1 the other's) and has one output. It knows
-    where a stone comes to lie; what wins it has to learn.
+    The network's input is that side's board (1 for own stones, -1 for the other's), and it has one output. The cell
+    that a stone falls to is given; the lines that win have to be learned.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -273,6 +290,7 @@ class AfterstateQNetwork(MaskedQNetwork):
 
     def state_values(self, shown: torch.Tensor) -> torch.Tensor:
         """The value of boards (B, rows, cols) for the side whose stones are 1, which has just moved: float32 (B, 1)."""
+        # In blocks: a batch has num_actions times as many afterstates as positions.
         return torch.cat([self.q_net(self.features_extractor(block)) for block in torch.split(shown, BLOCK)])
 
 
@@ -280,7 +298,7 @@ class MaskedDQNPolicy(DQNPolicy):
     """Stable-Baselines3's policy of DQN with masked networks; `q_net_ema` has averages of the weights of `q_net`.
 
     Args:
-        ema: True to keep a moving average of the weights, which then plays if `deterministic` is asked for.
+        ema: True to keep a moving average of the weights, by which deterministic predictions are made.
         output: of the networks, see `MaskedQNetwork`.
 
     Raises:
@@ -342,10 +360,10 @@ class AfterstatePolicy(MaskedDQNPolicy):
 
 
 class AfterstateActorCritic(MaskableActorCriticPolicy):
-    """sb3-contrib's policy with one actor for all actions: it sees the position that an action leads to, and gives this
-    action's logit. The critic sees the position itself.
+    """sb3-contrib's policy with one actor for all actions, whose input is the position that an action leads to.
 
-    So what makes an action good is learned once and not for each column, at the cost of a pass of the actor for each.
+    Its output is that action's logit. The critic's input is the position itself. So the value of a pattern is learned
+    once and not for each column, at the cost of a pass of the actor for each action.
 
     Raises:
         ValueError: observations are neither planes (2, rows, cols) nor boards (rows, cols) of such a game.
@@ -362,8 +380,10 @@ class AfterstateActorCritic(MaskableActorCriticPolicy):
 
 
 class _NowAndAfter(BaseFeaturesExtractor):
-    """The features of the position for the side to move, then those of each afterstate for the side that has moved:
-    float32 (B, 1 + num_actions, features_dim).
+    """The features of the position for the side to move, and of each afterstate for the side that has moved.
+
+    They are float32 (B, 1 + num_actions, features_dim): `_ActorOfActions` gives the first row to the critic and the
+    others to the actor.
     """
 
     def __init__(self, observation_space: spaces.Space[Any], actions: int, of_board: BaseFeaturesExtractor) -> None:

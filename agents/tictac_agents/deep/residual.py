@@ -24,10 +24,11 @@ MINIBATCH = 128
 class ResidualNetwork:
     """A convolution, residual blocks, and two heads: a logit for each action, and a value by tanh.
 
-    It sees the planes of a position, int8 (B, 2, rows, cols), in any game. It learns by Adam from the cross-entropy to
-    the wanted policy and the squared error of the value, each minibatch under a symmetry of the board that is drawn for
-    it. There is no batch normalisation, so that an answer does not depend on the positions beside it: the last
-    convolution of each block begins with zeros instead (Zhang, Dauphin and Ma, "Fixup initialization", 2019).
+    Its input are the planes of a position, int8 (B, 2, rows, cols), in any game. It learns by Adam from the
+    cross-entropy to the target policy and the squared error of the value; each minibatch is seen under a random
+    symmetry of the board. There is no batch normalisation, so that an output does not depend on the other positions of
+    its batch: the last convolution of each block begins with zeros instead (Zhang, Dauphin and Ma, "Fixup
+    initialization", 2019).
 
     Args:
         game: the rule book.
@@ -76,7 +77,7 @@ class ResidualNetwork:
             drawn = rng.normal(0, deviation, tuple(weights.shape))
             weights.data.copy_(torch.from_numpy(drawn))
         self.optimizer = torch.optim.Adam(self.parameters, step)
-        self._images = [images(game, one) for one in symmetries(game)[: None if symmetric else 1]]
+        self._images = [images(game, symmetry) for symmetry in symmetries(game)[: None if symmetric else 1]]
 
     def evaluate(self, batch: PositionBatch) -> Evaluation:
         """Values float32 (B,) and priors float32 (B, num_actions) of B unfinished positions."""
@@ -95,9 +96,9 @@ class ResidualNetwork:
 
         Args:
             batch: the positions.
-            policies: (B, num_actions), wanted of each; zeros for a position of which only the value is learned.
-            results: (B,), the wanted values, in [-1, 1].
-            decay: what the step size is multiplied by.
+            policies: (B, num_actions), the target policies; zeros for a position of which only the value is learned.
+            results: (B,), the target values, in [-1, 1].
+            decay: the factor of the step size.
             rng: draws the symmetries.
         """
         import torch
@@ -107,13 +108,15 @@ class ResidualNetwork:
         self.optimizer.param_groups[0]["lr"] = self.step * decay
         with single_threaded():
             for begin in range(0, len(batch), MINIBATCH):
+                # Planes, masks and policies of the minibatch under a random symmetry; values are the same under all.
                 rows = slice(begin, begin + MINIBATCH)
                 cells, actions = self._images[rng.integers(len(self._images))]
                 seen = torch.from_numpy(planes[rows][:, :, cells].reshape(-1, 2, self.game.rows, self.game.cols))
                 hidden = self.trunk(seen)
                 logits = self.policy(hidden).masked_fill(~torch.from_numpy(legal[rows][:, actions]), -1e9)
-                wanted = torch.from_numpy(policies[rows][:, actions])
-                cross_entropy = -(wanted * logits.log_softmax(1)).sum(1).mean()
+                # The losses. A policy of zeros, of a quick search, adds nothing to the cross-entropy.
+                targets = torch.from_numpy(policies[rows][:, actions])
+                cross_entropy = -(targets * logits.log_softmax(1)).sum(1).mean()
                 error = (self.value(hidden)[:, 0] - torch.from_numpy(results[rows])).square().mean()
                 self.optimizer.zero_grad()
                 (cross_entropy + error).backward()
@@ -121,13 +124,13 @@ class ResidualNetwork:
 
     def arrays(self) -> Arrays:
         """Copies of all weights, and of Adam's averages if there are any."""
-        found = {}
+        arrays = {}
         for number, weights in enumerate(self.parameters):
-            found[f"weights_{number}"] = weights.detach().numpy().copy()
-            if known := self.optimizer.state.get(weights):
+            arrays[f"weights_{number}"] = weights.detach().numpy().copy()
+            if moments := self.optimizer.state.get(weights):
                 for name in ("exp_avg", "exp_avg_sq", "step"):
-                    found[f"{name}_{number}"] = known[name].numpy().copy()
-        return found
+                    arrays[f"{name}_{number}"] = moments[name].numpy().copy()
+        return arrays
 
     def read(self, arrays: Arrays) -> None:
         """Restores the `arrays` of another network of this shape.
@@ -167,6 +170,7 @@ def single_threaded() -> Iterator[None]:
 
 def images(game: Game, symmetry: Any) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """For each cell (row by row from the top left), and for each action, the one that a symmetry moves to its place."""
+    # As indices: `planes[..., cells]` is the image of planes, `policies[:, actions]` that of policies.
     number_of = {game.cell(*divmod(cell, game.cols)): cell for cell in range(game.cells)}
     cells = np.empty(game.cells, np.int64)
     for source, target in symmetry.bits:

@@ -41,7 +41,7 @@ PICKLED = ":serialized:"
 CLASSES: dict[str, dict[str, Any]] = {
     "activation_fn": {name: getattr(torch.nn, name) for name in ("ReLU", "Tanh", "ELU", "LeakyReLU", "SiLU")},
     "optimizer_class": {name: getattr(torch.optim, name) for name in ("Adam", "AdamW", "SGD", "RMSprop")},
-    "features_extractor_class": {one.__name__: one for one in (LineFeatures, ConvFeatures)},
+    "features_extractor_class": {extractor.__name__: extractor for extractor in (LineFeatures, ConvFeatures)},
 }
 """The classes that settings may name, by the keyword of the policy."""
 PACKED = 32
@@ -198,20 +198,20 @@ def _all_finite(value: Any) -> bool:
 
 
 def check_sizes(policy_kwargs: Mapping[str, Any], tensors: Tensors) -> None:
-    """Checks that a file has as many weights as its settings ask for, before memory is taken for them.
+    """Checks that a file has as many weights as its settings need, before memory is allocated for them.
 
     Raises:
         ValueError: it has fewer.
     """
     held = sum(tensor.numel() for tensor in tensors["policy"].values())
     channels = dict(policy_kwargs.get("features_extractor_kwargs") or {}).get("channels", 0)
-    asked = max(_weights(policy_kwargs.get("net_arch")), _weights([channels, channels]))
-    if asked > held:
-        raise ValueError(f"its settings ask for {asked:,} weights or more, and it holds {held:,}")
+    needed = max(_weights(policy_kwargs.get("net_arch")), _weights([channels, channels]))
+    if needed > held:
+        raise ValueError(f"its settings need {needed:,} weights or more, and it holds {held:,}")
 
 
 def _weights(sizes: Any) -> int:
-    """How many weights the largest layer has, at least, in a network of layers of these sizes."""
+    """The least number of weights that the largest layer has in a network of layers of these sizes."""
     if isinstance(sizes, Mapping):
         return max(map(_weights, sizes.values()), default=0)
     if not isinstance(sizes, (list, tuple)):
@@ -233,19 +233,19 @@ def fitting_space(data: Mapping[str, Any], game: Game) -> spaces.Space[Any]:
 
 
 def check_space(data: Mapping[str, Any], space: spaces.Space[Any]) -> None:
-    """Checks that boards show what a file's model has learned on, dtype and flattening aside.
+    """Checks that boards have the observations that a file's model has learned on, dtype and flattening aside.
 
     Raises:
-        ValueError: they show something else.
+        ValueError: they have others.
     """
     if isinstance(space, spaces.Dict):
-        return  # whose parts a file has in a pickle
+        return  # a file has the parts of such a space in a pickle, which is not read
     learned = _recorded_space(data["observation_space"])
     same = learned == space
     if isinstance(learned, spaces.Box) and isinstance(space, spaces.Box):
         same = learned.shape == space.shape or 1 in (len(learned.shape), len(space.shape))
-        for bounds, others in ((learned.low, space.low), (learned.high, space.high)):
-            same = same and np.array_equal(bounds.ravel(), others.ravel())
+        for learned_bounds, shown_bounds in ((learned.low, space.low), (learned.high, space.high)):
+            same = same and np.array_equal(learned_bounds.ravel(), shown_bounds.ravel())
     if not same:
         raise ValueError(
             f"it has learned on observations of {learned}, and the boards show {space}; give its own as env"
@@ -263,7 +263,7 @@ def _recorded_space(described: Mapping[str, Any]) -> spaces.Space[Any]:
 
 
 def _bounds(text: str, shape: tuple[int, ...], dtype: str) -> npt.NDArray[Any]:
-    """The bounds of a `Box` from NumPy's text of them."""
+    """The bounds of a `Box` from the string that NumPy prints of them."""
     if not re.fullmatch(r"u?int\d+|float\d+", dtype):
         raise ValueError(f"observations must be integers or floats, not {dtype}")
     return np.array(text.replace("[", " ").replace("]", " ").split(), np.float64).reshape(shape).astype(dtype)
@@ -292,8 +292,8 @@ def read_tensors(file: io.BytesIO) -> Any:
     """The tensors that PyTorch saved; nothing in the file is run.
 
     Raises:
-        ValueError: it is no archive, as files of PyTorch 1.5 and before are none, which may ask for any amount of
-            memory; or it unpacks to more than `tictac_env.storage.archive_in` allows.
+        ValueError: it is not a zip archive (files of PyTorch 1.5 and before are not, and may need any amount of
+            memory); or it unpacks to more than `tictac_env.storage.archive_in` allows.
     """
     try:
         with archive_in(file, 1):

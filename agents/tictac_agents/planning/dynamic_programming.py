@@ -31,25 +31,25 @@ Callback = Callable[["DynamicProgramming"], bool | None]
 TIE_TOLERANCE = 1e-12
 """The most by which the values of equally good actions differ."""
 SWEEP_LIMIT = 100_000
-"""The number of sweeps after which values that need not converge are given up."""
+"""The number of sweeps after which a run stops if its values need not converge."""
 ROUNDING = 64 * float(np.finfo(np.float64).eps)
-"""The share of the largest value by which rounding can change values for ever."""
+"""The part of the largest value by which rounding alone can change values in every sweep."""
 
 
 class DynamicProgramming(Predicts, Policy):
     """The run over the model, the play and the file of policy and value iteration.
 
-    On boards it is a policy like any other. In a position that the model lacks, because its opponent never lets it
-    arise, it plays the lowest legal action. Elsewhere only `predict` plays.
+    On boards it is a policy like any other. In a position that the model lacks, because it cannot arise against the
+    model's opponent, it plays the lowest legal action. For other models it plays by `predict` only.
 
     Attributes:
         model: the `TabularModel`, S states and A actions.
         values: float64 (S,), the value of each state; 0 once the episode is over.
-        q: float64 (S, A), the value of each action; nan where a state has no such action.
-        policy: int64 (S,), the best action, the lowest of those within 1e-12 of it (but see `greedy_policy`); -1 where
-            a state has none.
+        q: float64 (S, A), the value of each action; nan if the state has no such action.
+        policy: int64 (S,), the best action, the lowest of those within 1e-12 of it (but see `greedy_policy`); -1 if the
+            state has no action.
         sweeps: the number of updates of all states.
-        improvements: the number of better policies found (0 in value iteration, which keeps none).
+        improvements: the number of policy improvements (0 in value iteration).
     """
 
     budget = "no search; a table"
@@ -80,25 +80,27 @@ class DynamicProgramming(Predicts, Policy):
 
         Args:
             callback: called after each sweep with the agent; returning False ends the run.
-            progress_bar: if progress is shown.
+            progress_bar: True to show progress.
 
         Raises:
-            ValueError: gamma is 1, and values that need not converge still change after `SWEEP_LIMIT` sweeps; those
-                reached are kept.
+            ValueError: gamma is 1, and values that need not converge still change after `SWEEP_LIMIT` sweeps; the agent
+                keeps them.
         """
+        # Each sweep shrinks the change by about the same factor, so progress is measured in powers of ten of it.
         decades = max(1.0, -math.log10(self.tolerance or 1e-16))
         done, sweeps = False, 0
-        with progress.interruptible() as asked, progress.progress_bar(decades, str(self), progress_bar) as show:
+        with progress.interruptible() as interrupted, progress.progress_bar(decades, str(self), progress_bar) as show:
             while not done:
                 change, done = self._step()
                 sweeps += 1
                 reached = min(decades, max(0.0, -math.log10(change or 1e-16)))
                 show(reached, f"sweep {self.sweeps:,}, change {change:.1e}")
+                # The greedy policy costs as much as a sweep, so it is computed only if someone looks at it.
                 if done or callback is not None:
                     self._update_policy()
                 if callback is not None and callback(self) is False:
                     break
-                if asked() and not done:
+                if interrupted() and not done:
                     self._update_policy()
                     print(f"stopped after {self.sweeps:,} sweeps; nothing is lost", file=sys.stderr)
                     break
@@ -211,7 +213,7 @@ class ValueIteration(DynamicProgramming):
         env: anything that `TabularModel.of` accepts: an environment, its id, or a table `P`.
         gamma: the discount, in [0, 1].
         tolerance: the last sweep changes no value by more.
-        in_place: whether a sweep uses new values at once; see `policy_evaluation`.
+        in_place: True if a sweep uses new values at once; see `policy_evaluation`.
 
     Raises:
         ValueError: an argument is out of its range, or there is no model of `env`.
@@ -231,7 +233,7 @@ class ValueIteration(DynamicProgramming):
         "S1" is the dynamic programming of Fan Min's MFReinforcement, as far as it is described: plain sweeps over the
         state graph of tic-tac-toe, where a win is worth 1, a loss 0, and a draw, like every state at first, 0.5. The
         opponent is not described; here it is uniformly random, and each state takes the value of the best move. So it
-        learns what wins most often against random play, not what cannot be beaten.
+        learns the play that wins most often against random play, not an unbeatable one.
 
         Args:
             name: "S1".
@@ -255,16 +257,16 @@ class ValueIteration(DynamicProgramming):
 
 
 class PolicyIteration(DynamicProgramming):
-    """Evaluates a policy, improves it, and so on until no action is better (page 80).
+    """Evaluates a policy and improves it, again and again, until no action is better (page 80).
 
-    It begins with a policy that leads to an end from wherever one does, and evaluates each further one from the values
-    of the one before. Without a discount it finds the best of the policies that end.
+    The first policy leads to an end from every state from which an end can be reached. The evaluation of each further
+    policy starts from the values of the one before. Without a discount the result is the best of the policies that end.
 
     Args:
         env: anything that `TabularModel.of` accepts: an environment, its id, or a table `P`.
         gamma: the discount, in [0, 1].
         tolerance: an evaluation's last sweep changes no value by more, and at the end no action is better by more.
-        in_place: whether a sweep uses new values at once; see `policy_evaluation`.
+        in_place: True if a sweep uses new values at once; see `policy_evaluation`.
 
     Raises:
         ValueError: an argument is out of its range, or there is no model of `env`.
@@ -285,9 +287,12 @@ class PolicyIteration(DynamicProgramming):
         self._evaluated, self._weights = policy, action_weights(self.model, policy)
 
     def _step(self) -> tuple[float, bool]:
+        # Policy evaluation: sweeps under the current policy until its values have converged.
         change = self._sweep()
         if not has_converged(change, self.tolerance, self.values):
             return change, False
+        # Policy improvement: the greedy policy, which keeps the current action among equally good ones, as otherwise
+        # two equally good policies could replace each other for ever. It is the last one if no value can be gained.
         best, gain = sweep(self.model, self.values, None, self.gamma, in_place=False)
         better = greedy_policy(self.model, self.values, self.gamma, keep=self._evaluated)
         if has_converged(gain, self.tolerance, best) or (better == self._evaluated).all():
@@ -319,21 +324,21 @@ def policy_evaluation(
 
     Args:
         model: with S states and A actions: anything that `TabularModel.of` accepts.
-        policy: float64 (S, A), the probability of each action, 0 where a state has no such action; or int64 (S,), the
-            action itself (any where a state has none); None for the same probability of all the actions a state has.
+        policy: float64 (S, A), the probability of each action, 0 if the state has no such action; or int64 (S,), the
+            action itself (any number if the state has none); None for equal probabilities of a state's actions.
         gamma: the discount, in [0, 1].
         tolerance: the last sweep changes no value by more.
-        max_sweeps: the most sweeps, even if values still change, as in the book's pictures after k sweeps; None to go
-            on until they do not.
-        in_place: whether a sweep uses each new value at once, going from the last state to the first (models tend to
-            count from the start to the end), instead of the values before the sweep.
+        max_sweeps: the most sweeps, even if values still change, as in the book's pictures after k sweeps; None to
+            sweep until they have converged.
+        in_place: True if a sweep uses each new value at once, from the last state to the first (models tend to be
+            numbered from the start to the end); False if it uses the values before the sweep.
 
     Returns:
         The values, float64 (S,), and the number of sweeps.
 
     Raises:
-        ValueError: an argument is out of its range; or gamma is 1, some state leads to no end, there is no
-            `max_sweeps`, and the values still change after `SWEEP_LIMIT` sweeps.
+        ValueError: an argument is out of its range; or gamma is 1, some state does not lead to an end, `max_sweeps` is
+            None, and the values still change after `SWEEP_LIMIT` sweeps.
 
     Example:
         >>> from tictac_agents import gridworld_4x4, policy_evaluation
@@ -346,6 +351,7 @@ def policy_evaluation(
     gamma, tolerance = number("gamma", gamma, 0, 1), number("tolerance", tolerance, 0, 1e9)
     limit = math.inf if max_sweeps is None else whole("max_sweeps", max_sweeps)
     flag("in_place", in_place)
+    # Values that need not converge are only given a limited number of sweeps.
     given_up = SWEEP_LIMIT if max_sweeps is None and not must_converge(model, weights, gamma) else math.inf
     values, sweeps = np.zeros(model.num_states), 0
     while sweeps < limit:
@@ -361,9 +367,9 @@ def policy_evaluation(
 def greedy_policy(model: Any, values: Floats, gamma: float = 1.0, keep: Ints | None = None) -> Ints:
     """The best action of each state, given the values of all states (policy improvement, section 4.2).
 
-    Of equally good actions it takes the lowest. Without a discount, though, an action can look as good as the best and
-    yet lead only round in circles, never to the end it promises. Where the lowest does, another one that leads to an
-    end replaces it.
+    Of equally good actions it takes the lowest. Without a discount, though, an action can have the best value and yet
+    lead only round in circles, never to the reward that the value promises. If the lowest action does so, another one
+    that leads to an end replaces it.
 
     Args:
         model: with S states: anything that `TabularModel.of` accepts.
@@ -372,7 +378,7 @@ def greedy_policy(model: Any, values: Floats, gamma: float = 1.0, keep: Ints | N
         keep: int64 (S,), actions to prefer to equally good ones.
 
     Returns:
-        int64 (S,), -1 where a state has no action.
+        int64 (S,), -1 if the state has no action.
 
     Example:
         >>> from tictac_agents import gridworld_4x4, policy_evaluation
@@ -381,6 +387,7 @@ def greedy_policy(model: Any, values: Floats, gamma: float = 1.0, keep: Ints | N
         >>> greedy_policy(gridworld_4x4(), values).shape
         (16,)
     """
+    # `equal`, bool (S, A), has the actions as good as the best one, rounding aside.
     model = TabularModel.of(model)
     q = np.where(model.available, model.action_values(values, gamma), -np.inf)
     equal = model.available & (q >= q.max(axis=1, keepdims=True) - TIE_TOLERANCE)
@@ -402,11 +409,18 @@ def sweep(
 
     Args:
         model: S states, A actions.
-        values: float64 (S,), which stay as they are.
+        values: float64 (S,); not changed.
         weights: float64 (S, A), the policy whose mean each state takes; None for the best action.
         gamma: the discount.
         in_place: see `policy_evaluation`.
     """
+    # The Bellman update of every state, the expectation under a policy or the maximum:
+    #
+    #     q(s, a) = sum over s' of p(s' | s, a) * (r + gamma * v(s'))
+    #     v(s)    = sum over a of pi(a | s) * q(s, a)      or      max over a of q(s, a)
+    #
+    # In place, v(s') may already be this sweep's. States that come late in an episode have high numbers, so the
+    # backward order carries a reward from the end to the start in one sweep.
     if in_place:
         updated = values.copy()
         for state in reversed(range(model.num_states)):
@@ -423,8 +437,12 @@ def has_converged(change: float, tolerance: float, values: Floats) -> bool:
 
 
 def must_converge(model: TabularModel, weights: Floats | None, gamma: float) -> bool:
-    """True if sweeps are sure to converge: there is a discount, or the policy, float64 (S, A), leads to an end from
-    everywhere (page 74). Of the best actions (None) nothing is known in advance.
+    """True if sweeps must converge: with a discount, or if the policy leads to an end from every state (page 74).
+
+    Args:
+        model: S states, A actions.
+        weights: float64 (S, A), the policy; None for the best actions, which may lead round in circles.
+        gamma: the discount.
     """
     if gamma < 1:
         return True
@@ -434,8 +452,8 @@ def must_converge(model: TabularModel, weights: Floats | None, gamma: float) -> 
 def no_convergence(sweeps: int, change: float) -> ValueError:
     """The error for values that do not seem to converge."""
     return ValueError(
-        f"after {sweeps:,} sweeps values still change by {change:g}: with gamma=1 they need not converge if an "
-        "episode can go on for ever; choose a gamma below 1"
+        f"after {sweeps:,} sweeps values still change by {change:g}: with gamma=1 they may never converge if an "
+        "episode can last forever; choose a gamma below 1"
     )
 
 
@@ -445,29 +463,31 @@ def action_weights(model: TabularModel, policy: npt.ArrayLike | None) -> Floats:
     if policy is None:
         evenly: Floats = available / np.maximum(available.sum(axis=1, keepdims=True), 1)
         return evenly
-    given = np.asarray(policy)
+    weights = np.asarray(policy)
     acts = available.any(axis=1)
-    if given.shape == (model.num_states,) and given.dtype.kind == "i":
-        chosen = _at(available, given)
+    if weights.shape == (model.num_states,) and weights.dtype.kind == "i":
+        # An action a state, as rows of 0 and 1; in a state without actions any number will do, and becomes zeros.
+        chosen = _at(available, weights)
         wrong = acts & ~chosen
-        given = np.eye(model.num_actions)[np.where(chosen, given, 0)] * available
-    elif given.shape == available.shape and given.dtype.kind in "fi":
-        impossible = ~(given >= 0) | (given > 0) & ~available
-        wrong = np.asarray(impossible.any(axis=1) | acts & ~np.isclose(given.sum(axis=1), 1))
+        weights = np.eye(model.num_actions)[np.where(chosen, weights, 0)] * available
+    elif weights.shape == available.shape and weights.dtype.kind in "fi":
+        impossible = ~(weights >= 0) | (weights > 0) & ~available
+        wrong = np.asarray(impossible.any(axis=1) | acts & ~np.isclose(weights.sum(axis=1), 1))
     else:
         raise ValueError(
-            f"a policy of {model} must be float64 {available.shape} or int64 {available.shape[:1]}, not {given.dtype} "
-            f"{given.shape}"
+            f"a policy of {model} must be float64 {available.shape} or int64 {available.shape[:1]}, not "
+            f"{weights.dtype} {weights.shape}"
         )
     if wrong.any():
         state = int(wrong.argmax())
         actions = np.flatnonzero(available[state]).tolist()
         raise ValueError(f"in state {state}, with the actions {actions}, the policy gives {np.asarray(policy)[state]}")
-    return given.astype(np.float64)
+    return weights.astype(np.float64)
 
 
 def _state_values(q: Floats, weights: Floats | None) -> Floats:
-    """The values of states by those of their actions; 0 without any."""
+    """The values of states from those of their actions; 0 for a state without actions."""
+    # `fmax` ignores nan, the value of an action that the state does not have; only a state without any keeps it.
     if weights is None:
         best = np.fmax.reduce(q, axis=-1)
         return np.where(np.isnan(best), 0.0, best)
@@ -476,28 +496,32 @@ def _state_values(q: Floats, weights: Floats | None) -> Floats:
 
 
 def _at(table: Bools, actions: Ints) -> Bools:
-    """The entries of a table (S, A) at one action a state, False where that is out of range."""
+    """The entries of a table (S, A) at one action for each state, False if that is out of range."""
     inside = (actions >= 0) & (actions < table.shape[1])
     entries: Bools = inside & table[np.arange(len(table)), np.where(inside, actions, 0)]
     return entries
 
 
 def _ending(model: TabularModel, policy: Ints, equal: Bools) -> Ints:
-    """`policy`, but another one of the `equal` actions (bool (S, A)) in states where it never ends and they can."""
+    """`policy`, with another of the `equal` actions (bool (S, A)) if only that one leads to an end."""
+    # `ends`: the states from which the policy reaches an end.
     policy = policy.copy()
     actions = np.arange(model.num_actions) == policy[:, None]
     ends = _leading_to_an_end(model, actions)
+    # From there backward: a state that can step into `ends` takes that action, and belongs to `ends` itself. So no
+    # circle is closed, and the loop is over after at most S rounds.
     while True:
         better = equal & _leading(model, ends) & ~ends[:, None]
-        found = better.any(axis=1)
-        if not found.any():
+        changed = better.any(axis=1)
+        if not changed.any():
             return policy
-        policy[found] = better[found].argmax(axis=1)
-        ends |= found
+        policy[changed] = better[changed].argmax(axis=1)
+        ends |= changed
 
 
 def _leading_to_an_end(model: TabularModel, actions: Bools) -> Bools:
     """The states from which some of the `actions` (bool (S, A)) can lead to an end: bool (S,)."""
+    # Backward from the final states, one step a round, until no state is added.
     ends = model.final
     while True:
         more = ends | (actions & _leading(model, ends)).any(axis=1)
@@ -507,7 +531,7 @@ def _leading_to_an_end(model: TabularModel, actions: Bools) -> Bools:
 
 
 def _leading(model: TabularModel, ends: Bools) -> Bools:
-    """Which actions can end the episode at once, or lead to one of the states `ends` (bool (S,)): bool (S, A)."""
+    """True for the actions that can end the episode at once or lead to one of the states `ends` (S,): bool (S, A)."""
     leading = np.zeros(model.available.size, np.bool_)
     leading[model.state_action[(model.prob > 0) & (model.terminated | ends[model.next_state])]] = True
     return leading.reshape(model.available.shape)

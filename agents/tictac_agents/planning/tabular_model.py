@@ -48,8 +48,8 @@ COLUMNS = {
 class TabularModel:
     """S states, A actions and T transitions, those of one state and action next to each other.
 
-    A state need not have every action; in a state without any, nothing more happens. A `terminated` transition ends
-    the episode, and the value of the state it leads to does not count. Make a model with `of`.
+    A state need not have every action; one without any is final. A `terminated` transition ends the episode, and the
+    value of the state it leads to does not count. Make a model with `of`.
 
     Attributes:
         num_states: S.
@@ -82,6 +82,15 @@ class TabularModel:
     game: Game | None = None
     positions: Ints | None = None
 
+    # The transitions as columns, those of a state and action side by side; two states, two actions:
+    #
+    #     state_action   0     0     1     3           state 0: action 0 (two outcomes), action 1
+    #     prob           0.5   0.5   1     1           state 1: action 1 alone
+    #     next_state     0     1     1     0
+    #     reward         0     1     0     0
+    #
+    # A sum over the outcomes of each action is one `bincount` by `state_action`.
+
     @classmethod
     def of(cls, source: Any) -> TabularModel:
         """The model of an environment, or of a table `P[s][a] = [(prob, s', reward, terminated), ...]`.
@@ -96,7 +105,7 @@ class TabularModel:
                 (wrappers are ignored); or a model.
 
         Raises:
-            ValueError: it is none of these, a probability or state is wrong, or `enumerate_board` cannot follow the
+            ValueError: it is not one of these, a probability or state is wrong, or `enumerate_board` cannot follow the
                 board's opponent.
             IllegalMove: the opponent's choice is illegal.
         """
@@ -166,7 +175,7 @@ class TabularModel:
 
     @cached_property
     def available(self) -> Bools:
-        """Which actions each state has: bool (S, A)."""
+        """True for each action that a state has: bool (S, A)."""
         flat = np.zeros(self.num_states * self.num_actions, np.bool_)
         flat[self.state_action] = True
         return flat.reshape(self.num_states, self.num_actions)
@@ -186,7 +195,7 @@ class TabularModel:
 
     @cached_property
     def _begins(self) -> list[int]:
-        """The index of the first transition of each state; one more element is T."""
+        """The index of the first transition of each state, and T."""
         first = np.arange(self.num_states + 1) * self.num_actions
         return np.searchsorted(self.state_action, first).tolist()  # type: ignore[no-any-return]
 
@@ -196,15 +205,16 @@ class TabularModel:
         return {(own, opp): number for number, (own, opp) in enumerate(positions)}
 
     def find(self, own: int, opp: int) -> int | None:
-        """The state of a position, None if there is none."""
+        """The state of a position, None if the model lacks it."""
         return self._numbers.get((own, opp))
 
     def action_values(self, values: Floats, gamma: float = 1.0, state: int | None = None) -> Floats:
         """The value of each action, given the `values` of the states, float64 (S,).
 
         Returns:
-            float64 (S, A), nan where a state has no such action; float64 (A,) if one `state` is asked for.
+            float64 (S, A), nan if the state has no such action; float64 (A,) for one `state`.
         """
+        # Expected reward and discounted value of each transition, summed over those of a state and action.
         begin, end = (0, len(self.state_action)) if state is None else self._begins[state : state + 2]
         income, weight = self._shares
         returns = income[begin:end] + gamma * weight[begin:end] * values[self.next_state[begin:end]]
@@ -227,11 +237,11 @@ class TabularModel:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]], game: Game | None, num_states: int) -> Self:
-        """The model that `arrays` gave.
+        """The model with these `arrays`, as read from a file.
 
         Raises:
-            KeyError: one is missing.
-            ValueError: no model, or none of this game, has such arrays.
+            KeyError: an array is missing.
+            ValueError: no model, or no model of this game, has such arrays.
         """
         for name, dtype in (COLUMNS | {"shape": np.int64}).items():
             if arrays[name].dtype != dtype or arrays[name].ndim != 1:
@@ -246,6 +256,8 @@ class TabularModel:
         model = cls(num_states, num_actions, **columns, game=game, positions=positions)
         if game is None or positions is None:
             return model
+        # Of a game: different unfinished or finished positions, each with exactly its legal actions, whose transitions
+        # only add stones. So a damaged file cannot make the agent play an illegal move.
         if positions.shape != (num_states, 2) or positions.dtype != np.int64 or len(model._numbers) != num_states:
             raise ValueError(f"its positions are not {num_states} different ones")
         for (own, opp), available in zip(positions.tolist(), model.available, strict=True):
@@ -312,8 +324,8 @@ def enumerate_board(board: BoardEnv) -> tuple[list[dict[int, list[Transition]]],
         The table, and int64 (S, 2): the stones (own, opp) of each state, the starts first.
 
     Raises:
-        ValueError: there is no opponent, or one drawn anew for each game (its play does not follow from the position);
-            it ends every game before the learner's first move; or there are more than `MAX_TRANSITIONS`.
+        ValueError: there is no opponent, or one drawn for each game (its play does not follow from the position);
+            it ends every game before the learner's first move; or there are more than `MAX_TRANSITIONS` transitions.
         IllegalMove: the opponent's choice is illegal.
     """
     opponent, game = board.opponent, board.game
@@ -321,8 +333,11 @@ def enumerate_board(board: BoardEnv) -> tuple[list[dict[int, list[Transition]]],
         raise ValueError("a model needs a fixed opponent, and with opponent=None both sides step")
     if isinstance(opponent, OpponentPool):
         raise ValueError(f"a model needs a fixed opponent, and {opponent} draws one for each game; give a Mixture")
-    results = WON, DRAWN, LOST, UNFINISHED
-    rewards = {one: protocol.reward(board.arguments.rewards, one != UNFINISHED, one) for one in results}
+
+    rewards = {
+        result: protocol.reward(board.arguments.rewards, result != UNFINISHED, result)
+        for result in (WON, DRAWN, LOST, UNFINISHED)
+    }
     states: dict[Bits, int] = {}
     positions: list[Bits] = []
 
@@ -346,6 +361,7 @@ def enumerate_board(board: BoardEnv) -> tuple[list[dict[int, list[Transition]]],
             result = game.result(*position)
             yield chance, state_of(position), rewards[result], result != UNFINISHED
 
+    # The states at which the learner can begin, in each of its seats: a start itself, or after the opponent's move.
     starts = board.arguments.start
     for start in [Position.start(game)] if starts is None else (starts[i] for i in range(len(starts))):
         for seat in SEATS[board.arguments.play_as]:
@@ -356,9 +372,10 @@ def enumerate_board(board: BoardEnv) -> tuple[list[dict[int, list[Transition]]],
                 state_of(position)
     if not positions:
         raise ValueError(f"{opponent} ends every game before the learner's first move")
+    # From there breadth first: `positions` is the queue, which grows while it is read.
     table: list[dict[int, list[Transition]]] = []
     count = 0
-    for position in positions:  # the list grows meanwhile
+    for position in positions:
         table.append({})
         if game.result(*position) != UNFINISHED:
             continue

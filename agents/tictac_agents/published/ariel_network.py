@@ -32,7 +32,7 @@ class Transitions(NamedTuple):
     actions: Ints  # (N,)
     ended: npt.NDArray[np.bool_]  # (N,), True if the game was over before the seat's next move
     rewards: Floats  # (N,), the reward if it was; 0 otherwise
-    after: PositionBatch  # the positions at the seat's next moves, of the games that continued, in the same order
+    after: PositionBatch  # the positions of the seat's next moves, in the same order, without those of ended games
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,36 +77,44 @@ class FittedQSettings(Settings):
 
 
 class SeatNetwork:
-    """The network of a seat and its optimiser, Adam. All that goes in and comes out are arrays of NumPy.
+    """The network of a seat and its optimiser, Adam. Inputs and outputs are NumPy arrays.
 
     Boards are float32 (B, rows, cols), 1 for own stones and -1 for the other side's; actions are int64 (B,).
 
-    With `all_actions` the network has an output for each action. Otherwise it sees one action too, as a row of its own
-    above the board with a 1 in the action's column: one pass an action. The published layers then have 138,773 weights
-    on Connect Four.
+    With `all_actions` the network has an output for each action. Otherwise one action is part of the input, as an extra
+    row above the board with a 1 in the action's column, so each action takes a pass. The published layers then have
+    138,773 weights on Connect Four.
 
     Weights are drawn as Keras draws them, and biases are 0: Glorot and Bengio, "Understanding the difficulty of
-    training deep feedforward neural networks", 2010. (PyTorch draws smaller ones, which leave hardly anything of the
-    input after eleven layers.)
+    training deep feedforward neural networks", 2010. (PyTorch draws smaller ones, with which almost nothing of the
+    input is left after eleven layers.)
 
     Raises:
-        ValueError: the network cannot be given the game's actions.
+        ValueError: the game's actions cannot be an input of the network.
         DependencyNotInstalled: PyTorch is missing.
     """
 
+    # The input without `all_actions`, for an action in column 3:
+    #
+    #     0 0 0 1 0 0 0      the action
+    #     0 0 0 0 0 0 0      the board, 1 for own stones
+    #     ...
+    #     0 -1 0 1 0 0 0
+
     SLOPE = 0.3
-    """Of the LeakyReLUs: plain ReLUs died on the many labels that are 0."""
+    """The slope of the LeakyReLUs below 0: units with plain ReLUs died, as many labels are 0."""
     AT_ONCE = 512
-    """The most positions that the network sees together."""
+    """The most positions in one pass of the network."""
 
     def __init__(self, game: Game, settings: FittedQSettings, rng: np.random.Generator) -> None:
         with needing("PyTorch is missing", "rl"):
-            import torch  # only now: the settings need no torch
+            import torch  # here, as the settings are used without torch
         columns = game.num_actions == game.cols
         self.all_actions = not columns if settings.all_actions is None else settings.all_actions
         if not self.all_actions and not columns:
             raise ValueError(f"all_actions=False needs a game whose actions are its columns, not {game!r}")
         self.device = settings.device
+        # Convolutions that keep the size of the board, by a border of zeros; then dense layers.
         rows, outputs = (game.rows, game.num_actions) if self.all_actions else (game.rows + 1, 1)
         nn, parts, channels = torch.nn, [], 1
         for filters, width in zip(settings.filters, settings.widths, strict=True):
@@ -121,6 +129,7 @@ class SeatNetwork:
             size = units
         layers: Any = nn.Sequential(*parts, nn.Linear(size, outputs))
         layers.to(memory_format=torch.channels_last)  # a third of the time on a processor
+        # Glorot's uniform distribution, drawn by the learner's own generator: a seed gives the same network.
         for weights in layers.parameters():
             if weights.dim() == 1:
                 nn.init.zeros_(weights)
@@ -133,22 +142,23 @@ class SeatNetwork:
         self._optimizer = torch.optim.Adam(self.layers.parameters(), settings.learning_rate)
 
     def values(self, boards: Floats, actions: Ints | None = None) -> Floats:
-        """The value of each action, float32 (B, num_actions), or of the given one on each board, float32 (B,)."""
+        """The value of each action, float32 (B, num_actions), or of one action on each board, float32 (B,)."""
         import torch
 
-        given = [self._tensor(array) for array in (boards, actions) if array is not None]
+        inputs = [self._tensor(array) for array in (boards, actions) if array is not None]
         with torch.no_grad():
-            pieces = list(map(self._forward, *(torch.split(tensor, self.AT_ONCE) for tensor in given)))
-            found: Floats = torch.cat(pieces).cpu().numpy()
-        return found
+            pieces = list(map(self._forward, *(torch.split(tensor, self.AT_ONCE) for tensor in inputs)))
+            values: Floats = torch.cat(pieces).cpu().numpy()
+        return values
 
     def fit(self, boards: Floats, actions: Ints, targets: Floats, order: Ints, minibatch: int) -> None:
         """Fits the actions' values to `targets`, float32 (B,), in one pass over all boards in this order."""
         import torch
 
-        seen, chosen, wanted = self._tensor(boards), self._tensor(actions), self._tensor(targets)
+        seen, chosen, labels = self._tensor(boards), self._tensor(actions), self._tensor(targets)
         for rows in torch.split(self._tensor(order), minibatch):
-            loss = torch.nn.functional.mse_loss(self._forward(seen[rows], chosen[rows]), wanted[rows])
+            # A gradient step on a minibatch.
+            loss = torch.nn.functional.mse_loss(self._forward(seen[rows], chosen[rows]), labels[rows])
             self._optimizer.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             self._optimizer.step()
@@ -159,6 +169,7 @@ class SeatNetwork:
         if self.all_actions:
             values = self.layers(boards[:, None])
             return values if actions is None else values.gather(1, actions[:, None]).squeeze(1)
+        # Without an action for each board, each board comes once with every action.
         count, cols = len(boards), boards.shape[2]
         if actions is None:
             every = torch.arange(cols, device=boards.device).repeat(count)
@@ -174,20 +185,20 @@ class SeatNetwork:
     @property
     def steps(self) -> int:
         """The number of gradient steps so far."""
-        return max((int(known["step"]) for known in self._optimizer.state.values()), default=0)
+        return max((int(moments["step"]) for moments in self._optimizer.state.values()), default=0)
 
     def arrays(self) -> Arrays:
         """All weights, and Adam's averages if there are any."""
-        found = {}
+        arrays = {}
         for number_, weights in enumerate(self.layers.parameters()):
-            found[f"weights_{number_}"] = weights.detach().cpu().numpy()
-            if known := self._optimizer.state.get(weights):
-                found[f"means_{number_}"] = known["exp_avg"].cpu().numpy()
-                found[f"squares_{number_}"] = known["exp_avg_sq"].cpu().numpy()
-        return found
+            arrays[f"weights_{number_}"] = weights.detach().cpu().numpy()
+            if moments := self._optimizer.state.get(weights):
+                arrays[f"means_{number_}"] = moments["exp_avg"].cpu().numpy()
+                arrays[f"squares_{number_}"] = moments["exp_avg_sq"].cpu().numpy()
+        return arrays
 
     def read(self, arrays: Arrays, steps: int) -> None:
-        """Restores `arrays` and `steps` of another.
+        """Restores the `arrays` and `steps` of another network of this shape.
 
         Raises:
             KeyError: an array is missing.
@@ -199,8 +210,8 @@ class SeatNetwork:
         for number_, weights in enumerate(self.layers.parameters()):
             like = saved[f"weights_{number_}"]
             kinds = [("weights", -np.inf), *([("means", -np.inf), ("squares", 0.0)] if steps else [])]
-            found = (as_numbers(kind, arrays[f"{kind}_{number_}"], like, least) for kind, least in kinds)
-            first, *averages = map(torch.from_numpy, found)
+            checked = (as_numbers(kind, arrays[f"{kind}_{number_}"], like, least) for kind, least in kinds)
+            first, *averages = map(torch.from_numpy, checked)
             weights.data.copy_(first)
             if steps:
                 moments = dict(zip(("exp_avg", "exp_avg_sq"), averages, strict=True))
@@ -210,23 +221,24 @@ class SeatNetwork:
 
 
 class FittedQ(GamesLearner):
-    """Deep Q-learning from batches of games, a network a seat: the deep learner of S4 (Gilad Ariel, Connect Four).
+    """Deep Q-learning from batches of games, a network for each seat: S4's deep learner (Gilad Ariel, Connect Four).
 
     ## Description
 
-    Both seats play a batch of games against each other, or each seat half of it against an opponent, epsilon-greedy.
-    Then each learns from its own moves in them, off-line: in each epoch the target of every move is computed anew, and
-    the network is fitted to the targets by one pass of Adam, the mean square error being the loss. The games are then
-    forgotten. (Neural fitted Q iteration, of Riedmiller, 2005, keeps them.) The target of a move is the reward where
-    the game ends before the seat's next move, else v + target_step * (best - v), with the network's value v of the move
-    and its best value at the next one.
+    Both seats play a batch of games against each other, or each seat plays half of it against an opponent,
+    epsilon-greedy. Then each learns from its own moves, off-line: each epoch computes the targets of all moves and fits
+    the network to them by one pass of Adam, with the mean square error as the loss. The games are then discarded.
+    (Neural fitted Q iteration, Riedmiller, 2005, keeps them.) The target of a move is the reward if the game ends
+    before the seat's next move, else v + target_step * (best - v), with the network's value v of the move and its best
+    value at the next one.
 
-    `epsilon` is gone through batch by batch, and then from its beginning again, so that exploration falls and is raised
-    again: the first player soon always opens in the centre, and the second would learn only the answer to that.
+    Each batch has the next `epsilon`, and after the last comes the first again, so that exploration falls and rises:
+    the first player soon always opens in the centre, and the second would learn only the answer to that.
 
-    The network is S4's: seven convolutions, 49-7-7 dense units, LeakyReLUs; other sizes are settings. It sees the board
-    (1 own stones, -1 the other side's) and in a row above it a 1 in the column of one action, whose value it gives: a
-    pass for each action. With `all_actions` it sees the board alone, and gives the values of all actions in one pass.
+    The network is S4's: seven convolutions, 49-7-7 dense units, LeakyReLUs; other sizes are settings. Its input is the
+    board (1 for own stones, -1 for the other side's) and above it a row with a 1 in the column of one action; its
+    output is that action's value, so each action takes a pass. With `all_actions` the input is the board alone, and one
+    pass gives the values of all actions.
 
     It plays the legal action of the highest value. On a processor one thread of PyTorch is the fastest.
 
@@ -243,8 +255,8 @@ class FittedQ(GamesLearner):
         mean_length: the mean number of plies in the games of the last batch.
 
     Raises:
-        ValueError: an argument is out of its range, the opponent is not known, or the network cannot be told the game's
-            actions.
+        ValueError: an argument is out of its range, the opponent is not known, or the game's actions cannot be an input
+            of the network.
         IllegalMove: while it learns, if the opponent plays an illegal action.
         DependencyNotInstalled: PyTorch is missing.
 
@@ -297,17 +309,19 @@ class FittedQ(GamesLearner):
         return actions
 
     def values_many(self, batch: PositionBatch, seat: int) -> Floats:
-        """The values of all actions in B unfinished positions, `seat` to move: float32 (B, num_actions), -inf where
-        illegal.
+        """The values of all actions in B unfinished positions, `seat` to move: float32 (B, num_actions).
+
+        That of an illegal action is -inf. Equal positions share a pass: many games of a batch begin alike.
         """
         different, which = batch.distinct()
-        found = self._seats[seat].values(_boards(different))
-        values: Floats = np.where(different.action_masks() != 0, found, np.float32(-np.inf))
+        outputs = self._seats[seat].values(_boards(different))
+        values: Floats = np.where(different.action_masks() != 0, outputs, np.float32(-np.inf))
         return values[which]
 
     def _learn_some(self, most: int) -> int:
         """Plays a batch and learns from it; each epoch computes the targets of the moves again."""
         games = min(self.settings.batch_games, most)
+        # The seats have networks of their own, and learn one after the other from the same games.
         for seat, transitions in enumerate(self._play_batch(games)):
             boards = _boards(transitions.before)
             for _ in range(self.settings.epochs if len(boards) else 0):
@@ -326,24 +340,27 @@ class FittedQ(GamesLearner):
         return epsilon[self.num_games // self.settings.batch_games % len(epsilon)]
 
     def _play_batch(self, games: int) -> tuple[Transitions, Transitions]:
-        """Plays games side by side, and gives the moves of each seat's learner; against an opponent the first seat's
-        learner plays the even games, the second seat's the odd ones.
+        """Plays games side by side; returns the moves of each seat's learner.
+
+        Against an opponent the first seat's learner plays the even games, the second seat's the odd ones.
         """
         epsilon = self._exploration()
         own, opp = self.game.start()
         batch = PositionBatch(self.game, np.full(games, own), np.full(games, opp))
         playing = np.arange(games)
-        # A row a ply, as long as any game can be; and the length and the result, for the side to move, of each game.
+        # A row for each ply, as many as a game can have; and each game's length and result, for the side to move.
         positions = np.zeros((2, self.game.cells, games), np.int64)
         chosen = np.zeros((self.game.cells, games), np.int64)
         lengths, results = np.zeros(games, np.int64), np.zeros(games, np.int64)
         while len(playing):
+            # All games that still play are at the same ply. Epsilon-greedy: the best action, or any legal one.
             ply = int(lengths[playing[0]])
             actions = self.values_many(batch, ply % 2).argmax(axis=1)
             drawn = np.where(batch.action_masks() != 0, self._rng.random((len(batch), self.game.num_actions)), -1)
             actions = np.where(self._rng.random(len(batch)) < epsilon, drawn.argmax(axis=1), actions)
             if self._opponent is not None and (replying := playing % 2 != ply % 2).any():
                 actions[replying] = self._replies(self._opponent, batch.where(replying))
+            # Record the ply and play it; finished games leave the batch.
             positions[:, ply, playing], chosen[ply, playing] = (batch.own, batch.opp), actions
             batch = batch.play(actions)
             lengths[playing] += 1
@@ -363,14 +380,16 @@ class FittedQ(GamesLearner):
         return actions.astype(np.int64)
 
     def _transitions(self, seat: int, positions: Ints, chosen: Ints, lengths: Ints, results: Ints) -> Transitions:
-        """The moves of a seat; of positions (2, plies, games), actions (plies, games), lengths and results (games,)."""
+        """A seat's moves, from positions (2, plies, games), actions (plies, games), lengths and results (games,)."""
+        # The plies that were played, as pairs of ply and game: those of the seat, and of the games that it plays.
         plies, numbers = np.nonzero(np.arange(self.game.cells)[:, None] < lengths)
         learned = plies % 2 == seat
         if self._opponent is not None:
             learned &= numbers % 2 == seat
         plies, numbers = plies[learned], numbers[learned]
+        # The seat moves again two plies later, unless the game is over by then.
         ended = plies + 2 >= lengths[numbers]
-        # The side to move at the end is the one that made the last move but one.
+        # A result is for the side to move at the end: the one that made the last move but one.
         mine = results[numbers] * np.where(plies + 2 == lengths[numbers], 1, -1)
         win, draw, loss = self.settings.rewards
         rewards = np.where(ended, np.where(mine == WON, win, np.where(mine == DRAWN, draw, loss)), 0)

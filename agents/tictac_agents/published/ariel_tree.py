@@ -1,4 +1,4 @@
-"""S4's learned tree (Gilad Ariel, Connect Four): statistics of positions, one more a game, grown by self-play."""
+"""S4's learned tree (Gilad Ariel, Connect Four): statistics of positions, grown by one position a game in self-play."""
 
 from __future__ import annotations
 
@@ -32,6 +32,12 @@ CHUNK = 5_000
 class SeatTree(NamedTuple):
     """The statistics of one seat: of the N positions in which it had to move."""
 
+    # Not a tree of nodes but a table of positions; the game links them. `hashes` is a hash table of row numbers plus 1:
+    #
+    #     hashes   0   3   1   0   2   0   0   0       0: the place is empty
+    #                  |   |       |
+    #     row          2   0       1                   own, opp, visits, value_sums
+
     own: npt.NDArray[np.int64]  # (capacity,), the seat's stones
     opp: npt.NDArray[np.int64]  # (capacity,), the other seat's
     visits: npt.NDArray[np.int32]  # (capacity, num_actions), the number of times each action was played
@@ -41,7 +47,7 @@ class SeatTree(NamedTuple):
 
 
 def new_seat_tree(game: Game, capacity: int, rows: Sequence[npt.NDArray[Any]] = ()) -> SeatTree:
-    """A tree with room for `capacity` positions; `rows` are the `SAVED` fields of those that it knows."""
+    """A tree with room for `capacity` positions; `rows` are the `SAVED` fields of its first ones."""
     tree = SeatTree(
         own=np.empty(capacity, np.int64),
         opp=np.empty(capacity, np.int64),
@@ -50,9 +56,9 @@ def new_seat_tree(game: Game, capacity: int, rows: Sequence[npt.NDArray[Any]] = 
         hashes=np.zeros(1 << (capacity * 5 // 4).bit_length(), np.int32),  # at most four fifths full
         size=np.zeros(1, np.int64),
     )
-    for name, known in zip(SAVED, rows, strict=bool(rows)):
-        getattr(tree, name)[: len(known)] = known
-        tree.size[0] = len(known)
+    for name, array in zip(SAVED, rows, strict=bool(rows)):
+        getattr(tree, name)[: len(array)] = array
+        tree.size[0] = len(array)
     if rows:
         fill_hashes(tree)
     return tree
@@ -61,6 +67,8 @@ def new_seat_tree(game: Game, capacity: int, rows: Sequence[npt.NDArray[Any]] = 
 @kernel
 def find_row(tree: SeatTree, own: int, opp: int) -> int:
     """The row of a position; if it has none, -1 - the place in the hash table where it belongs."""
+    # Linear probing: from the place that the hash gives to the next empty one. The length is a power of two, so
+    # `& last` is the remainder by it.
     last = len(tree.hashes) - 1
     place = mix(mix(own) ^ opp) & last
     while True:
@@ -74,7 +82,7 @@ def find_row(tree: SeatTree, own: int, opp: int) -> int:
 
 @kernel
 def add_row(game: Game, tree: SeatTree, own: int, opp: int, place: int) -> int:
-    """Adds a row for a position, which has none, and returns its number; `place` is where `find_row` missed it."""
+    """Adds a row for a new position and returns its number; `place` is the empty place at which `find_row` ended."""
     row = tree.size[0]
     tree.size[0] = row + 1
     tree.hashes[place] = row + 1
@@ -100,21 +108,24 @@ def self_play(
 ) -> int:
     """Plays `games` games and adds their results to the trees of both seats.
 
-    Each seat selects by its own tree while it knows the position. The first position it does not know is added, and
-    from there on it moves at random.
+    Each seat selects by its own tree while the tree has the position. The first position that it lacks is added, and
+    after its move there the seat moves at random.
 
     Returns:
-        The state of the generator.
+        The RNG state.
     """
+    # Of each ply the row of its position, -1 for a random move, and the action.
     path = np.zeros((game.cells + 1, 2), np.int64)
     start_own, start_opp = game.start()
     first_to_move = game.seat(start_own, start_opp)
     for _ in range(games):
         own, opp = start_own, start_opp
-        in_tree = 3  # bit s: seat s has known all its positions so far
+        in_tree = 3  # bit s: the tree of seat s has had all its positions so far
         plies = 0
         result = game.result(own, opp)
         while result == UNFINISHED:
+            # The row of the position. A new one is added, if there is room, and takes part in the selection; then the
+            # seat has left its tree, and gets no row any more.
             seat = first_to_move ^ plies & 1
             tree = second if seat else first
             row = -1
@@ -123,6 +134,7 @@ def self_play(
                 if row < 0:
                     in_tree ^= 1 << seat
                     row = add_row(game, tree, own, opp, -1 - row) if tree.size[0] < len(tree.own) else -1
+            # In the tree by UCT, beyond it at random.
             if row >= 0:
                 total = 1 + tree.visits[row].sum()
                 action, state = select_uct(tree.value_sums[row], tree.visits[row], total, exploration, state)
@@ -136,12 +148,14 @@ def self_play(
             path[plies, 1] = action
             plies += 1
             result = game.result(own, opp)
-        value = -result  # for the side that played the last action
+        # Back up: the result for the side that played the last action, its sign alternating from ply to ply.
+        value = -result
         for ply in range(plies - 1, -1, -1):
             row, action = path[ply, 0], path[ply, 1]
             if row >= 0:
                 tree = second if first_to_move ^ ply & 1 else first
                 gain = np.float32(value if value != 0 else draw)
+                # The first value replaces +inf, the mark of an action that was never played.
                 visits = tree.visits[row, action]
                 tree.value_sums[row, action] = gain if visits == 0 else tree.value_sums[row, action] + gain
                 tree.visits[row, action] = visits + 1
@@ -156,6 +170,7 @@ def read_seat_tree(game: Game, arrays: Arrays) -> SeatTree:
         ValueError: an array has a wrong type or shape; a position occurs twice or is not one of the game; or visits
             and results contradict each other.
     """
+    # Types and shapes are those of a new tree.
     size = len(arrays["own"])
     like = new_seat_tree(game, max(size, 1))
     rows = [as_shaped(name, arrays[name], getattr(like, name)[:size]) for name in SAVED]
@@ -167,6 +182,7 @@ def read_seat_tree(game: Game, arrays: Arrays) -> SeatTree:
         if status := game.status(mine, theirs):
             wrong = status.explain(game, mine, theirs)
             raise ValueError(f"stones {mine:#x} and {theirs:#x} are not a position of the game: {wrong}")
+    # A visited action is legal, its sum within its visits; the others have the marks of a new row.
     legal = (np.array([game.legal(*key) for key in keys], np.int64).reshape(-1, 1) & action_bits_of(game)) != 0
     untried = np.where(legal, np.float32(np.inf), np.float32(-np.inf))
     if not np.where(
@@ -192,17 +208,17 @@ class GameTreeSettings(Settings):
 
 
 class GameTree(GamesLearner):
-    """Monte Carlo tree search with a memory: one tree a seat, grown over games of self-play (S4 of the five systems).
+    """Monte Carlo tree search with a memory: a tree for each seat, grown in self-play (S4 of the five systems).
 
     ## Description
 
     Each seat selects its moves by its own tree: the highest mean + exploration * sqrt(ln N / n), unvisited actions
-    first. The first position it does not know is added to its tree, one a game, and from there on it moves at random.
+    first. The first position that the tree lacks is added to it, one a game, and after that the seat moves at random.
     The result is added to all its moves within the tree: 1 for a win, -1 for a loss, `draw` for a draw.
 
     A position that different orders of moves lead to has one entry; the published tree had several. Moves therefore
-    depend on the position alone, and the agent is a policy like any other: it plays the most visited action, and one
-    drawn by the seed if it does not know the position.
+    depend on the position alone, and the agent is a policy like any other: it plays the most visited action, or an
+    action drawn by the seed if its tree lacks the position.
 
     Args:
         game: a game's name, or its rules.
@@ -233,7 +249,7 @@ class GameTree(GamesLearner):
         self._rng_state = first_state(new_state(settings.seed))
 
     def __len__(self) -> int:
-        """The number of positions that the two trees know together."""
+        """The number of positions in both trees together."""
         return sum(int(tree.size[0]) for tree in self.seats)
 
     @property
@@ -252,7 +268,7 @@ class GameTree(GamesLearner):
         return f"{len(self):,} positions"
 
     def act(self, position: Position, seed: int) -> int:
-        """The most visited action, the lowest among equals; one drawn by the seed if the position is not known.
+        """The most visited action, the lowest among equals; an action drawn by the seed if the tree lacks the position.
 
         Raises:
             ValueError: the position is of another game.
@@ -264,7 +280,7 @@ class GameTree(GamesLearner):
         return int(visits.argmax())
 
     def visits(self, position: Position) -> npt.NDArray[np.int32]:
-        """The number of times each action was played in a position: int32 (num_actions,), all 0 if it is not known."""
+        """The number of times each action was played in a position: int32 (num_actions,), 0 if the tree lacks it."""
         tree = self.seats[position.seat]
         row = find_row(tree, position.own, position.opp)
         return np.zeros(self.game.num_actions, np.int32) if row < 0 else tree.visits[row].copy()

@@ -1,6 +1,6 @@
-"""S2's network (nestedsoftware, tictac) as it was published: Q-learning after each game, one gradient step a move.
+"""S2's network (nestedsoftware, tictac) as it was published: Q-learning after each game, a gradient step for each move.
 
-One compiled loop plays and learns: a network this small is done before PyTorch has begun.
+One compiled loop plays and learns: for a network this small, PyTorch's overhead would exceed the computation.
 """
 
 from __future__ import annotations
@@ -36,6 +36,9 @@ CHUNK = 5_000
 class Layers(NamedTuple):
     """A network of A inputs, two hidden layers of ReLUs and A outputs through a sigmoid."""
 
+    #     seen (A,)  --into-->  first (36,)  --across-->  second (36,)  --out-->  values (A,)
+    #                           ReLU                      ReLU                    sigmoid
+
     into: Floats  # (A, HIDDEN), from the cells; transposed like `across`, so that the loops run along the rows
     into_bias: Floats
     across: Floats  # (HIDDEN, HIDDEN): [i, j] from unit i to unit j
@@ -56,7 +59,7 @@ class Scratch(NamedTuple):
 
 
 class Way(NamedTuple):
-    """How it learns; see `S2Network`."""
+    """The settings of play and learning; see `S2Network`."""
 
     learning_rate: float
     epsilon: float
@@ -73,7 +76,7 @@ def add(total: Floats, factor: float, row: Floats) -> None:
 
 @kernel
 def new_scratch(actions: int) -> Scratch:
-    """The arrays for a network of so many actions."""
+    """The arrays for a network of `actions` actions."""
     first, second, back_first, back_second = np.zeros(HIDDEN), np.zeros(HIDDEN), np.zeros(HIDDEN), np.zeros(HIDDEN)
     return Scratch(np.zeros(actions), first, second, np.zeros(actions), back_first, back_second)
 
@@ -85,6 +88,7 @@ def evaluate(game: Game, net: Layers, own: int, opp: int, relative: bool, scratc
     The input of an action's cell is 1 for the first player's stone, -1 for the second's, 0 if it is empty; if
     `relative`, 1 for one of the side to move.
     """
+    # The inputs are sparse, and so are the hidden layers behind ReLUs: only units that are not 0 add their row.
     seen, first, second, values = scratch.seen, scratch.first, scratch.second, scratch.values
     first[:] = net.into_bias
     mine = 1.0 if relative or game.seat(own, opp) == 0 else -1.0
@@ -111,15 +115,17 @@ def evaluate(game: Game, net: Layers, own: int, opp: int, relative: bool, scratc
 def descend(
     game: Game, net: Layers, own: int, opp: int, action: int, target: float, way: Way, scratch: Scratch
 ) -> None:
-    """A step of gradient descent on the mean square error of all outputs.
+    """Makes a step of gradient descent on the mean square error of all outputs.
 
-    The target of `action` is `target`; that of an illegal one, unless only legal ones count, is a loss. The others have
-    no error.
+    The target of `action` is `target`; that of an illegal action is a loss, unless only legal ones count. The others
+    have no error.
     """
+    # Forward: the activations of all layers.
     evaluate(game, net, own, opp, way.relative, scratch)
     first, second, values = scratch.first, scratch.second, scratch.values
     back_second, back_first = scratch.back_second, scratch.back_first
     step = -way.learning_rate * 2 / len(values)
+    # Backward, layer by layer. The error is passed back by the weights before they change.
     legal = game.legal(own, opp)
     back_second[:] = 0
     for output in range(len(values)):
@@ -130,10 +136,11 @@ def descend(
             error = value - LOSS
         else:
             continue
-        slope = error * value * (1 - value)
+        slope = error * value * (1 - value)  # value * (1 - value) is the derivative of the sigmoid
         add(back_second, slope, net.out[output])
         add(net.out[output], step * slope, second)
         net.out_bias[output] += step * slope
+    # A ReLU passes an error back only if it is active.
     for unit in range(len(second)):
         if second[unit] <= 0:
             back_second[unit] = 0
@@ -154,7 +161,7 @@ def descend(
 
 @kernel
 def best_action(game: Game, own: int, opp: int, values: Floats, legal_only: bool) -> int:
-    """The action of the highest value, the lowest among equals, perhaps of the legal ones only."""
+    """The action of the highest value, the lowest among equals; with `legal_only` of the legal ones."""
     best = -1
     for action in range(len(values)):
         allowed = not legal_only or game.legal(own, opp) & game.choice(action) != 0
@@ -167,11 +174,11 @@ def best_action(game: Game, own: int, opp: int, values: Floats, legal_only: bool
 def learn_games(
     game: Game, first: Layers, second: Layers, seat: int, swaps: bool, games: int, way: Way, state: int
 ) -> int:
-    """Plays games against random play and learns from each, the last move first; returns the state of the generator.
+    """Plays games against random play and learns from each, the last move first; returns the RNG state.
 
     `seat` is the learner's, 0 or 1, which changes after each game if `swaps`; `first` and `second` are the networks of
-    the seats, or one network twice. It does not change during a game, so the target of a move, the highest value after
-    the reply, is that of the publication's target network, which was copied after each game.
+    the seats, or one network twice. A network does not change during a game, so the target of a move, the highest value
+    after the reply, is that of the publication's target network, which was copied after each game.
     """
     scratch = new_scratch(game.num_actions)
     stones = np.zeros((len(scratch.values), 2), np.int64)  # before each move of the learner
@@ -182,11 +189,13 @@ def learn_games(
         own, opp = game.start()
         moves, to_move, result, target = 0, 0, UNFINISHED, LOSS
         while result == UNFINISHED:
+            # Each ply advances the state once, and a random action of the learner once more.
             legal = game.legal(own, opp)
             state = advance(state)
             if to_move != seat:
                 action = game.nth(legal, mix(state) % legal.bit_count())
             else:
+                # The best value is recorded even if the action is random: it is the target of the move before.
                 evaluate(game, net, own, opp, way.relative, scratch)
                 action = best_action(game, own, opp, scratch.values, way.legal_only)
                 stones[moves, 0], stones[moves, 1] = own, opp
@@ -206,6 +215,7 @@ def learn_games(
                 target = DRAW
             elif result != UNFINISHED and (result == WON) == (to_move == seat):
                 target = WIN
+        # Learn the last move from the result, and each one before it from the best value at the next move.
         for move in range(moves - 1, -1, -1):
             descend(game, net, stones[move, 0], stones[move, 1], actions[move], target, way, scratch)
             target = best[move]
@@ -263,15 +273,15 @@ class S2Network(GamesLearner):
 
     ## Description
 
-    It plays against random play, first all games as the first player, then as many as the second, with one network. Its
-    inputs are the cells (1 the first player's stones, -1 the second's), its outputs, through a sigmoid, the values of
-    all actions. A win and a draw are worth 1, a loss 0. In training it may choose an illegal action, which loses the
-    game. After each game it learns from its moves, the last one first, by a step of gradient descent each: the target
-    of the move is the highest value after the reply, or the result; that of illegal actions is 0. With each tenth of a
-    seat's games exploration falls by 0.1.
+    It learns against random play, first all games as the first player, then as many as the second, with one network.
+    The inputs are the cells (1 for the first player's stones, -1 for the second's), the outputs, through a sigmoid, the
+    values of all actions. A win and a draw are worth 1, a loss 0. In training it may choose an illegal action, which
+    loses the game. After each game it learns from its moves, the last one first, by a step of gradient descent each:
+    the target of a move is the highest value after the reply, or the result; that of illegal actions is 0. After each
+    tenth of a seat's games exploration falls by 0.1.
 
-    When it plays, it plays the legal action of the highest value. The other arguments leave out one thing each of what
-    was published.
+    After training it plays the legal action of the highest value. Each of the other arguments changes one detail of the
+    publication.
 
     Presets (`S2Network.preset(name)`):
         S2: as published, for a run of 4,000,000 games.
@@ -285,7 +295,7 @@ class S2Network(GamesLearner):
         layers: the networks.
 
     Raises:
-        ValueError: an argument is out of its range, or some cells are no actions.
+        ValueError: an argument is out of its range, or some cells are not actions.
 
     Example:
         >>> learner = S2Network("TicTacToe-v0", games_a_seat=100, seed=0).learn(200)
@@ -308,7 +318,8 @@ class S2Network(GamesLearner):
         self._rng_state = new_state(settings.seed)
 
     def _learn_some(self, most: int) -> int:
-        """Learns from a few thousand games, of one part of the run."""
+        """Learns from a few thousand games, all within one part of the run."""
+        # Part 0 to 9 of the seat's games, or with "alternate" of all; exploration changes only at its end.
         own = self.settings
         alternate = own.order == "alternate"
         length = own.games_a_seat * (2 if alternate else 1)

@@ -18,10 +18,11 @@ from tictac_env.solver.enumerate import SMALL_CELLS
 
 @kernel_methods
 class DeadDrawTable(ValueTable):
-    """A `ValueTable` for which a game is drawn as soon as neither side can win it any more."""
+    """A `ValueTable` for which a game is drawn as soon as neither side can win."""
 
     def outcome(self, game: Game, own: int, opp: int) -> int:
-        """The result for the owner of the stones `own`, whoever is to move."""
+        """The result for the owner of the stones `own`, with either side to move."""
+        # `ValueTable.outcome` with one more way to draw.
         result, theirs = game.result(own, opp), game.result(opp, own)
         if result == LOST or theirs == WON:
             return LOST
@@ -72,16 +73,16 @@ class S0ValueTDSettings(StateSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.verdict_every:
-            LearningCurve(self.verdict_every, True, self.start_afresh)  # which checks them
+            LearningCurve(self.verdict_every, True, self.start_afresh)  # checks both numbers
 
 
 class S0ValueTD(StateLearner):
-    """`ValueTD` with what George Swan's "Reinforcement Learning: A Tic Tac Toe Example" (S0) does besides.
+    """`ValueTD` with the additions of George Swan's "Reinforcement Learning: A Tic Tac Toe Example" (S0).
 
     Presets (`S0ValueTD.preset(name)`):
-        S0: one table for both orders of play, every ply of both sides, 1 / N(s), almost always exploring; a game that
-            neither side can win any more counts as drawn. Blocks of 10,000 games a seat, then a verdict; an empty table
-            again after every 20 of them that were not enough.
+        S0: one table for both seats, every ply of both sides, 1 / N(s), almost always exploring; a game that neither
+            side can win counts as drawn. Blocks of 10,000 games in each seat, then a verdict; after 20 verdicts without
+            success it starts again with an empty table.
 
     Args:
         env: an environment of ours, or its id; any opponent, seat and type of observation.
@@ -108,7 +109,7 @@ class S0ValueTD(StateLearner):
             )
 
     def resume(self, callback: Callback | None = None, progress_bar: bool = True, **keywords: Any) -> Self:
-        """Continues a run: see `Learner.resume`; the rule of `verdict_every` holds unless the callback has another."""
+        """Continues a run: see `Learner.resume`; `verdict_every` holds unless the callback gives verdicts itself."""
         if self.settings.verdict_every and not getattr(callback, "until_proven", False):
             own = self.settings
             callback = LearningCurve(own.verdict_every, True, own.start_afresh, callback=callback)
@@ -124,6 +125,7 @@ class S0ValueTD(StateLearner):
         return {"play_as": self._seat()} if self.settings.block else {}
 
     def _limits(self) -> LoopLimits:
+        # The compiled loop plays one block at most, as the seat changes after it.
         limits = super()._limits()
         if self.settings.block:
             left = self.settings.block - self.num_episodes % self.settings.block

@@ -167,7 +167,7 @@ def test_the_file_of_no_agent_says_what_it_holds(tmp_path: Path) -> None:
 
     for kind in ("opening book", "tictac_agents.policy_evaluation", "tictac_agents.warnings", "tictac_agents.Mine"):
         save_arrays(tmp_path / "other.npz", kind, {}, {"a": np.zeros(1)})
-        with pytest.raises(ValueError, match=rf"other\.npz holds '{kind}', which is no agent"):
+        with pytest.raises(ValueError, match=rf"other\.npz holds '{kind}', which is not an agent"):
             load_player(tmp_path / "other.npz", TTT)
 
 
