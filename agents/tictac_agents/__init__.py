@@ -81,7 +81,7 @@ def trained(*kinds: str) -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    """Imports an agent when it is first asked for (PEP 562), so that one without torch needs no torch."""
+    """Imports an agent at its first use (PEP 562), so that only those that need torch import it."""
     if name == "__all__":
         return _importable()
     if name not in HOMES:
@@ -93,7 +93,7 @@ def __dir__() -> list[str]:
     return sorted([*globals(), *HOMES])
 
 
-@functools.cache  # the import system asks several times, and one warning is enough
+@functools.cache  # the import system calls it several times, and one warning is enough
 def _importable() -> list[str]:
     """The names that `from tictac_agents import *` binds: all, or after a warning those that need no torch."""
     from gymnasium.error import DependencyNotInstalled

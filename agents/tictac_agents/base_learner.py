@@ -41,11 +41,11 @@ class Run(NamedTuple):
 
     @property
     def length(self) -> int:
-        """The amount to be learned from, by the counter."""
+        """The length of the run, by its counter."""
         return self.end - self.begin
 
     def part(self, parts: int, now: int) -> int:
-        """The part of the run, of so many equal ones, that the counter has reached."""
+        """The part of the run, one of `parts` equal ones from 0 on, that the counter has reached."""
         return min((now - self.begin) * parts // self.length, parts - 1)
 
     def next_change(self, parts: int, now: int) -> int:
@@ -55,7 +55,7 @@ class Run(NamedTuple):
 
 
 class Checkpoint:
-    """Saves a learner now and then, and loses nothing if a disk is full.
+    """Saves a learner at intervals, and loses nothing if a disk is full.
 
     Args:
         save: writes everything to a file, atomically.
@@ -63,7 +63,7 @@ class Checkpoint:
         seconds: the least time between two saves.
 
     Raises:
-        OSError: the file cannot be written, which is tried before anything is learned.
+        OSError: the file cannot be written; this is checked before the run begins.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class Checkpoint:
         self._due = time.monotonic() + self._seconds
 
     def save_at_the_end(self) -> None:
-        """Saves; if the file cannot be written, in the system's folder for temporary files.
+        """Saves the learner; if the file cannot be written, to the system's folder for temporary files.
 
         Raises:
             OSError: the file cannot be written; the message names the temporary file.
@@ -114,15 +114,15 @@ class BaseLearner(Policy):
     Attributes:
         game: the rules.
         settings: the arguments of the constructor, except for the game or the environment.
-        num_timesteps, num_episodes or num_games: what it has learned from, each a name of `COUNTERS`.
-        status: a callback's text for the progress bar.
+        num_timesteps, num_episodes or num_games: the amounts that it has learned from, one for each of `COUNTERS`.
+        status: a callback's message for the progress bar.
         resumed_at: the number of games learned from when `learn` or `resume` was last called.
     """
 
     SETTINGS: ClassVar[type[Settings]] = Settings
     """The dataclass of its settings."""
     COUNTERS: ClassVar[tuple[str, ...]] = ("games",)
-    """What is counted; the last counter counts games."""
+    """The names of the counters; the last one counts games."""
     MOST: ClassVar[int] = NO_LIMIT
     """The most that a counter can count."""
     game: Game

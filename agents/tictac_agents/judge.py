@@ -80,7 +80,7 @@ class Judge:
     """Judges agents of one game.
 
     On a game small enough for it (at most 12 cells) a judgement is the exact verdict. On a large game with known
-    positions it is the share of mistakes there and, if asked for, results against random and perfect play.
+    positions it is the share of mistakes there and, on request, results against random and perfect play.
 
     Args:
         game: the rules.

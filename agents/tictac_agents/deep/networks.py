@@ -96,7 +96,7 @@ class LineFeatures(BaseFeaturesExtractor):
         #     own stones    0   1   2   3   4        other stones    0   1    2    3    4
         #     sum           0   1   2   3   4        sum             0   5   10   15   20
         #
-        # Any other sum has stones of both sides: the window is dead.
+        # Every other sum has stones of both sides: the window is dead.
         weights = (1, game.connect + 1)
         weighed = weights[0] * stones[:, 0] + weights[1] * stones[:, 1]
         empty = weighed.eq(0).float()

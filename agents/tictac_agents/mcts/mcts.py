@@ -376,7 +376,7 @@ class MCTS(Predicts, Policy):
         return trees
 
     def _roots(self, position: Position, seed: int) -> list[Root]:
-        """A tree for each thread: a new one, or the rest of one that was kept."""
+        """A tree for each thread: a new one, or the subtree of one that was kept."""
         game = position.game
         capacity = self.capacity(game)
         roots = []

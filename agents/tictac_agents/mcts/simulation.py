@@ -439,7 +439,7 @@ def select_leaf(
             break
         total = tree.visits[node, action] + 1
         if total == 1:
-            # The first visit, the only time that the rules are asked if the game is over. `result` is for the side
+            # The first visit, the only one at which the rules have to say if the game is over. `result` is for the side
             # to move, `proven` for the side that played the action.
             result = game.result(own, opp)
             if result != UNFINISHED:

@@ -68,7 +68,7 @@ class DynamicProgramming(Predicts, Policy):
 
     @abstractmethod
     def _step(self) -> tuple[float, bool]:
-        """Makes one sweep; the largest change of a value, and whether the run is finished."""
+        """Makes one sweep; returns the largest change of a value, and True if the run is finished."""
 
     def _sweep(self) -> float:
         self.values, change = sweep(self.model, self.values, self._weights, self.gamma, self.in_place)
@@ -292,7 +292,7 @@ class PolicyIteration(DynamicProgramming):
         if not has_converged(change, self.tolerance, self.values):
             return change, False
         # Policy improvement: the greedy policy, which keeps the current action among equally good ones, as otherwise
-        # two equally good policies could replace each other for ever. It is the last one if no value can be gained.
+        # two equally good policies could replace each other forever. It is the last one if no value can be gained.
         best, gain = sweep(self.model, self.values, None, self.gamma, in_place=False)
         better = greedy_policy(self.model, self.values, self.gamma, keep=self._evaluated)
         if has_converged(gain, self.tolerance, best) or (better == self._evaluated).all():

@@ -281,7 +281,7 @@ def gridworld_4x4() -> dict[int, dict[int, list[Transition]]]:
 
     Example:
         >>> from tictac_agents import gridworld_4x4
-        >>> gridworld_4x4()[1][0]  # (probability, next state, reward, whether it is over)
+        >>> gridworld_4x4()[1][0]  # (probability, next state, reward, terminated)
         [(1.0, 1, -1.0, False)]
     """
     table: dict[int, dict[int, list[Transition]]] = {}

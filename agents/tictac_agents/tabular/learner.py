@@ -26,7 +26,7 @@ Callback = Callable[["Learner"], bool | None]
 
 
 def draw(random: npt.NDArray[np.int64]) -> int:
-    """A number in [0, 2**63); `random` (1,) is the state of the generator, an array so that kernels can advance it."""
+    """A number in [0, 2**63); `random` (1,) is the RNG state, an array so that kernels can advance it."""
     state = advance(int(random[0]))
     random[0] = state
     return mix(state)

@@ -467,7 +467,7 @@ class TableLearner(Learner):
         for name, array in current.items():
             if saved[name].shape != array.shape or saved[name].dtype != array.dtype:
                 raise ValueError(f"its games_{name} are {saved[name].dtype} {saved[name].shape}, not {array.shape}")
-        # Each game is one that the learner can have on its board: between two steps it goes on or is over, a seat is 0
+        # Each game is one that the learner can have on its board: between two steps it is GOING or OVER, a seat is 0
         # or 1, and its view holds the stones of the board, each on one side.
         boards = boards_of(np.array(board["boards"]))
         stones = boards.own | boards.opp

@@ -55,7 +55,7 @@ class Backup(NamedTuple):
 
 @kernel_methods
 class ValueTable(NamedTuple):
-    """The values of positions, each as the player in one seat sees it, and the games under way on N boards.
+    """The values of positions, each for the player in one seat, and the unfinished games on N boards.
 
     On each board a seat that learns has a route: the positions it has passed in the game.
     """

@@ -206,11 +206,11 @@ def test_a_model_may_be_packed_again_but_not_unpack_to_much(tmp_path: Path) -> N
 def test_settings_that_ask_for_more_than_the_weights_are_refused(net_arch: Any, tmp_path: Path) -> None:
     MADE["DQN"](boards()).save(tmp_path / "ours.zip")
     changed = with_plan(tmp_path / "ours.zip", {"policy_kwargs": {"net_arch": net_arch}})
-    with pytest.raises(ValueError, match=r"changed\.zip .* ask for [\d,]+ weights or more, and it holds [\d,]+"):
+    with pytest.raises(ValueError, match=r"changed\.zip .* need [\d,]+ weights or more, and it holds [\d,]+"):
         DQN.load(changed)
     sb3.DQN("MlpPolicy", boards(), **DEEP).save(tmp_path / "theirs.zip")
     changed = with_data(tmp_path / "theirs.zip", {"policy_kwargs": {"net_arch": net_arch}})
-    with pytest.raises(ValueError, match=r"changed\.zip .* ask for [\d,]+ weights or more"):
+    with pytest.raises(ValueError, match=r"changed\.zip .* need [\d,]+ weights or more"):
         load_model(changed, TTT)
 
 
