@@ -28,6 +28,8 @@ from tictac_env.progress import interruptible, run_bar
 from tictac_env.storage import check_writable, reading, save_arrays
 
 Arrays = dict[str, npt.NDArray[Any]]
+CHECKPOINT_SECONDS = 60.0
+"""The time between two saves of a run, if nothing else is said."""
 NO_LIMIT = 2**62
 """More than any counter counts; sums of two are still int64."""
 
@@ -67,7 +69,7 @@ class Checkpoint:
     """
 
     def __init__(
-        self, save: Callable[[Path], None], path: str | os.PathLike[str] | None, seconds: float = 60.0
+        self, save: Callable[[Path], None], path: str | os.PathLike[str] | None, seconds: float = CHECKPOINT_SECONDS
     ) -> None:
         self._save, self._path, self._seconds = save, None if path is None else Path(path), seconds
         if self._path is not None:
@@ -241,7 +243,7 @@ class BaseLearner(Policy):
         progress_bar: bool = True,
         *,
         checkpoint: str | os.PathLike[str] | None = None,
-        checkpoint_seconds: float = 60.0,
+        checkpoint_seconds: float = CHECKPOINT_SECONDS,
     ) -> Self:
         """Continues a run that was stopped, here or in the file that was loaded, to its end; arguments as of `learn`.
 

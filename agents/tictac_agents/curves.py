@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import gcd
 from typing import Any
 
@@ -37,7 +37,7 @@ def save_figure(figure: Any, path: str | os.PathLike[str]) -> None:
         figure.savefig(file, format="png", dpi=110)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CurveRow:
     """One judgement during a training; a number that the agent does not have is None.
 
@@ -52,14 +52,14 @@ class CurveRow:
         judgement: the judgement.
     """
 
-    games: int | None
-    timesteps: int | None
-    seconds: float
-    games_per_second: float | None
-    plies: float | None
-    epsilon: float | None
-    step: float | None
-    judgement: Judgement
+    games: int | None = None
+    timesteps: int | None = None
+    seconds: float = 0.0
+    games_per_second: float | None = None
+    plies: float | None = None
+    epsilon: float | None = None
+    step: float | None = None
+    judgement: Judgement = field(default_factory=Judgement)
 
     def columns(self) -> dict[str, Any]:
         """All numbers by the names of `COLUMNS`."""
@@ -67,6 +67,8 @@ class CurveRow:
         return own | self.judgement.columns()
 
 
+PROGRESS = ("games", "timesteps", "seconds")
+"""The columns that say where a run is; TensorBoard has the others over them."""
 COLUMNS = (*(name for name in CurveRow.__dataclass_fields__ if name != "judgement"), *JUDGED)
 """The columns of a curve."""
 
@@ -101,7 +103,7 @@ class LearningCurve:
         >>> curve = LearningCurve(every=500, until_proven=True)
         >>> _ = QLearning.preset("self-play", seed=0).learn(callback=curve)
         >>> [(row.games, row.judgement.exploitability) for row in curve.rows[::2]]
-        [(500, 1.0), (1500, 1.0), (2500, 0.5), (3500, 0.0)]
+        [(500, 1.0), (1500, 0.5), (2500, 0.5), (3500, 0.0)]
     """
 
     def __init__(
@@ -217,7 +219,7 @@ class LearningCurve:
         """Writes a row to TensorBoard, if there is a folder for it; None is left out."""
         if self._writer is None:
             return
-        values: Mapping[str, Any] = {name: row.columns()[name] for name in COLUMNS[3:]}
+        values: Mapping[str, Any] = {name: row.columns()[name] for name in COLUMNS if name not in PROGRESS}
         before = self.rows[-2] if len(self.rows) > 1 else None
         if row.timesteps is not None and before is not None and row.seconds > before.seconds:
             values = {**values, "SPS": (row.timesteps - (before.timesteps or 0)) / (row.seconds - before.seconds)}

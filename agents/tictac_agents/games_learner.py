@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, Self
 
-from tictac_agents.base_learner import BaseLearner
+from tictac_agents.base_learner import CHECKPOINT_SECONDS, BaseLearner
 from tictac_env.checks import positive
 from tictac_env.games import describe_game
 from tictac_env.position import Position
@@ -79,7 +79,7 @@ class GamesLearner(BaseLearner):
         progress_bar: bool = True,
         *,
         checkpoint: str | os.PathLike[str] | None = None,
-        checkpoint_seconds: float = 60.0,
+        checkpoint_seconds: float = CHECKPOINT_SECONDS,
     ) -> Self:
         """Learns from games it plays by itself.
 

@@ -14,6 +14,7 @@ import tictac_agents
 from tictac_agents import AGENTS
 from tictac_agents.settings import Checked, Settings, setting
 from tictac_env.checks import one_of
+from tictac_env.envs.protocol import REWARDS
 from tictac_env.games import Game, did_you_mean, game_of, gym_keywords
 from tictac_env.solver.enumerate import SMALL_CELLS
 
@@ -71,7 +72,7 @@ class Plan(Checked):
     )
     illegal: str = setting("lose", "the effect of an illegal action", choices=("lose", "raise"))
     rewards: tuple[float, ...] = setting(
-        (1.0, 0.0, -1.0), "for a win, a draw and a loss; a fourth is for each step that does not end the game"
+        tuple(map(float, REWARDS)), "for a win, a draw and a loss; a fourth is for each step that does not end the game"
     )
     start: str = setting(
         "empty",

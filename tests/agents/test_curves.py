@@ -15,7 +15,7 @@ import pytest
 from gymnasium.error import DependencyNotInstalled
 
 from tictac_agents import GameTree, Judge, LearningCurve, NTupleTD, QLearning, curves, judge
-from tictac_agents.curves import COLUMNS, CurveRow
+from tictac_agents.curves import COLUMNS, PROGRESS, CurveRow
 from tictac_agents.judge import Judgement, part_of
 from tictac_agents.settings import Settings
 from tictac_agents.tabular.learner import Learner
@@ -166,7 +166,7 @@ def test_what_is_missing_is_named(missing: str, extra: str, monkeypatch: pytest.
 
 
 def row_of(games: int, judgement: Judgement) -> CurveRow:
-    return CurveRow(games, 5 * games, 1.0, None, None, None, None, judgement)
+    return CurveRow(games=games, timesteps=5 * games, seconds=1.0, judgement=judgement)
 
 
 def test_the_picture_shows_each_judged_row(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -233,9 +233,9 @@ def test_seconds_and_speed_leave_judging_out(clock: Clock) -> None:
     assert [columns[f"random_{name}_second"] for name in WinDrawLoss._fields] == list(RANDOM[1])
     assert [columns[f"perfect_{name}_first"] for name in WinDrawLoss._fields] == list(BEST[0])
     names = {name for name, _, at in written if at == 127}
-    assert names == {f"charts/{name}" for name in COLUMNS[3:] if curve.rows[1].columns()[name] is not None} | {
-        "charts/SPS"
-    }
+    assert names == {
+        f"charts/{name}" for name in set(COLUMNS) - set(PROGRESS) if curve.rows[1].columns()[name] is not None
+    } | {"charts/SPS"}
 
 
 # Runs counted in games
@@ -382,7 +382,7 @@ def test_tensorboard_shows_the_rows(tmp_path: Path) -> None:
         events = EventAccumulator(str(tmp_path / ("episodes" if counter == "timesteps" else "games")))
         events.Reload()
         rows = [row.columns() for row in curve.rows]
-        shown = [name for name in COLUMNS[3:] if rows[0][name] is not None]
+        shown = [name for name in COLUMNS if name not in PROGRESS and rows[0][name] is not None]
         written = {f"charts/{name}" for name in shown} | ({"charts/SPS"} if counter == "timesteps" else set())
         assert set(events.Tags()["scalars"]) == written
         for name in shown:

@@ -34,6 +34,8 @@ FIRST, SECOND, RANDOM_SEAT, ALTERNATE = range(len(PLAY_AS))
 CONTINUES, ENDED, ILLEGAL = range(3)
 """The results of a step: the learner is to move again; the game is over; the learner's action was illegal."""
 
+REWARDS = (1, 0, -1)
+"""The usual rewards for a win, a draw and a loss; a fourth, for each step that does not end the game, is 0."""
 Rewards = tuple[float, float, float, float]
 """The rewards for a win, a draw, a loss and a step that does not end the game."""
 Numbers = Sequence[int] | npt.NDArray[np.int64]

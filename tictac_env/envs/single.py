@@ -19,7 +19,7 @@ from gymnasium.error import ResetNeeded
 
 from tictac_env.checks import flag, one_of
 from tictac_env.envs import protocol
-from tictac_env.envs.protocol import CONTINUES, ILLEGAL, NOT_GIVEN, PLAY_AS, BoardOpponents, Numbers, Setup
+from tictac_env.envs.protocol import CONTINUES, ILLEGAL, NOT_GIVEN, PLAY_AS, REWARDS, BoardOpponents, Numbers, Setup
 from tictac_env.games import UNFINISHED, Game, describe_game, game_name, shown
 from tictac_env.observation import Observer
 from tictac_env.policies import Policy, as_policy
@@ -319,7 +319,7 @@ class BoardEnv(SharesOpponent, gym.Env[Any, int]):
         play_as: str = "first",
         obs_type: str = "planes",
         illegal: str = "lose",
-        rewards: Sequence[float] = (1, 0, -1),
+        rewards: Sequence[float] = REWARDS,
         start: str | Sequence[Position | str] | PositionBatch | None = None,
         render_mode: str | None = None,
     ) -> None:

@@ -532,7 +532,8 @@ class DQN(PlannedModel, sb3.DQN):  # type: ignore[misc]  # its load is narrower
             # A number, or for returns over several steps one for each of them.
             discounts = self.gamma if batch.discounts is None else batch.discounts
             with torch.no_grad():
-                # The values of the next positions by the target network; illegal actions have the value -inf.
+                # The values of the next positions by the target network; those of illegal actions are so low
+                # (`networks.ILLEGAL_VALUE`) that no maximum takes them.
                 next_values = self.q_net_target(batch.next_observations)
                 # Double Q-learning: the network that learns chooses the action, the target network judges it.
                 next_choices = self.q_net(batch.next_observations) if self.double else next_values

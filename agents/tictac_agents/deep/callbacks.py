@@ -95,7 +95,7 @@ class ExactEvalCallback(BaseCallback):
             return True
         self._judged_at, now = self.num_timesteps, time.process_time()
         judgement = self._judge(ModelPolicy(self.model, masked=False), self.seed)
-        row = CurveRow(None, self.num_timesteps, now - self._began, None, None, None, None, judgement)
+        row = CurveRow(timesteps=self.num_timesteps, seconds=now - self._began, judgement=judgement)
         self._began += time.process_time() - now
         self.rows.append(row)
         self._log(row)

@@ -116,7 +116,7 @@ def load_model(
     data, tensors = saved.data, saved.tensors
     try:
         label = data["policy_class"]["__module__"]
-        if saved.agent is not None:
+        if label.startswith("tictac_agents."):
             raise ValueError(f"it is a model of tictac_agents.{saved.agent}: use {saved.agent}.load")
         if label not in algorithms:
             raise ValueError(f"its policy is of {label!r}; known are {', '.join(algorithms)}")

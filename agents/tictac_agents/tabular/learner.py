@@ -11,7 +11,7 @@ import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
 
-from tictac_agents.base_learner import Arrays, BaseLearner
+from tictac_agents.base_learner import CHECKPOINT_SECONDS, Arrays, BaseLearner
 from tictac_agents.predicts import Predicts, allowed_actions
 from tictac_agents.settings import Schedule, Settings
 from tictac_env.checks import whole
@@ -182,7 +182,7 @@ class Learner(Predicts, BaseLearner):
         *,
         total_episodes: int | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
-        checkpoint_seconds: float = 60.0,
+        checkpoint_seconds: float = CHECKPOINT_SECONDS,
     ) -> Self:
         """Trains for N steps or episodes; a learner made by `preset` has a default length.
 

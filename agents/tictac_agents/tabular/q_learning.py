@@ -11,7 +11,8 @@ After a step from position s by action a, with reward r, the value moves by a st
 
 and V = 0 if the game is over in s'. If the learner plays both sides, s' is the other side's position, and V has its
 sign changed.
-`ActionTable.update` is that line; its source runs interpreted, and compiled in every loop over games.
+`ActionTable.update` makes the target, `move_towards` is that line; their source runs interpreted, and compiled in every
+loop over games.
 """
 
 from __future__ import annotations

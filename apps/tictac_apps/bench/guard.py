@@ -20,6 +20,8 @@ from tictac_env.policies import Player, Policy, Reading, load_player
 from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
 
+TIME_LIMIT = 10.0
+"""Seconds that a move may take (wall-clock), if nothing else is said."""
 Answer = TypeVar("Answer")
 STRIKES = 3
 """Moves that may take too long; then every further one is refused at once."""

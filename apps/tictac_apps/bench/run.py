@@ -38,7 +38,7 @@ from tictac_apps.bench.cast import (
     scale_of,
     without_networks,
 )
-from tictac_apps.bench.guard import Guarded, guarded
+from tictac_apps.bench.guard import TIME_LIMIT, Guarded, guarded
 from tictac_apps.bench.learning import train_player
 from tictac_apps.bench.page import page
 from tictac_apps.bench.records import RunStore, machine, record_json, show
@@ -59,8 +59,6 @@ from tictac_env.storage import save_text
 FOLDER = Path("build/bench")
 KEPT = ("games.sqlite", "judged-runs.jsonl", "agents", "log.txt")
 OPENING_PLIES = 2
-TIME_LIMIT = 10.0
-"""Seconds a move may take (wall-clock)."""
 SECONDS = 10.0
 """The time between two lines of progress where there is no terminal."""
 

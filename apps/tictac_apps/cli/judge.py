@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import tictac_env
+from tictac_apps.bench.guard import TIME_LIMIT
 from tictac_apps.cli.arguments import (
     add_file,
     add_forms,
@@ -336,7 +337,7 @@ def add_bench(parser: argparse.ArgumentParser) -> None:
     add_number(scale, "--positions", whole_number(1), "the positions in which moves are judged")
     add_number(scale, "--seeds", whole_number(1), "the trainings of each learner")
     add_number(scale, "--shorter", decimal(), "the part of each training that is run, such as 0.1", metavar="PART")
-    add_number(parser, "--time-limit", decimal(), "the time for a move", 10.0, "SECONDS")
+    add_number(parser, "--time-limit", decimal(), "the time for a move", TIME_LIMIT, "SECONDS")
     add_seed(parser)
     add_workers(parser, min(2, os.cpu_count() or 1))
     parser.add_argument("--fresh", action="store_true", help="delete earlier results and start again")

@@ -11,8 +11,7 @@ from typing import Any, get_type_hints
 
 import tictac_agents
 from tictac_agents import AGENTS
-from tictac_agents.plan import UNITS as COUNTERS
-from tictac_agents.plan import Plan, presets, settings_class, tuned
+from tictac_agents.plan import UNITS, Plan, presets, settings_class, tuned
 from tictac_env.checks import flag, one_of, whole
 from tictac_env.envs.protocol import PLAY_AS
 from tictac_env.games import get_game, shown
@@ -34,7 +33,7 @@ MOST = {
 run; on large ones nearly each of their positions is new and takes memory."""
 MOST_SEED = 1_000_000_000
 SHORT_GAMES, SHORT_STEPS, TUPLE_GAMES = 5_000, 50_000, 300_000
-UNITS = {"table": "games", "games": "games", "network": "steps"}
+NAMES_OF_UNITS = {"table": "games", "games": "games", "network": "steps"}
 
 
 LABELS = {
@@ -138,12 +137,12 @@ class TrainingRequest:
     @property
     def unit(self) -> str:
         """The unit of `total`: "games" or "steps"."""
-        return UNITS[self.kind]
+        return NAMES_OF_UNITS[self.kind]
 
     @property
     def counter(self) -> str:
         """The agent's attribute that counts what it has learned from, in the unit of `total`."""
-        return f"num_{COUNTERS[self.kind]}"
+        return f"num_{UNITS[self.kind]}"
 
     @property
     def file_name(self) -> str:
@@ -194,7 +193,7 @@ def menu() -> dict[str, Any]:
         games = [*own.TUNED, ""] if kind == "network" else []
         agents[name] = {
             "kind": kind,
-            "unit": UNITS[kind],
+            "unit": NAMES_OF_UNITS[kind],
             "presets": {preset: request.to_dict() for preset, request in _presets(name).items()},
             "settings": {setting: _offer(name, setting) for setting in offered},
             "most": {"small": MOST[kind][True], "large": MOST[kind][False]},

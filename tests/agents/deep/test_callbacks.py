@@ -90,7 +90,7 @@ SCALARS = {
     *(f"charts/{name}" for name in ("SPS", "return", "episode_length", "illegal_rate")),
     *(f"charts/win_rate_{who}_{seat}" for who in ("random", "minimax", "copies") for seat in ("first", "second")),
     *(f"eval/{name}" for name in ("exploitability", "proven", "illegal")),
-    *(f"eval/win_rate_{who}_{seat}" for who in ("random", "best") for seat in ("first", "second")),
+    *(f"eval/win_rate_{who}_{seat}" for who in ("random", "perfect") for seat in ("first", "second")),
 }
 
 

@@ -347,7 +347,7 @@ def test_the_points_of_a_curve_are_what_its_judge_finds(game: str, name: str, tm
 
 def test_after_an_illegal_move_a_point_has_no_measures() -> None:
     curve = LearningCurve()
-    curve.rows.append(CurveRow(None, 20, 1.0, None, None, None, None, Judgement(illegal="column 4 is full")))
+    curve.rows.append(CurveRow(timesteps=20, seconds=1.0, judgement=Judgement(illegal="column 4 is full")))
     measures = {"exploitability": None, "mistakes": None, "v_perfect": None}
     assert learning.points_of(curve) == [{"cpu_seconds": 1.0, "games": None, "steps": 20} | measures]
 

@@ -16,7 +16,7 @@ from gymnasium.vector.utils import batch_space
 
 from tictac_env.checks import flag, one_of, positive, whole
 from tictac_env.compiled import in_one_line
-from tictac_env.envs.protocol import NOT_GIVEN, PLAY_AS
+from tictac_env.envs.protocol import NOT_GIVEN, PLAY_AS, REWARDS
 from tictac_env.envs.single import Arguments, SharesOpponent, check_options, refuse_opponent, unfinished
 from tictac_env.envs.vector.board_batch import (
     BoardBatch,
@@ -112,7 +112,7 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
         play_as: str = "first",
         obs_type: str = "planes",
         illegal: str = "lose",
-        rewards: Sequence[float] = (1, 0, -1),
+        rewards: Sequence[float] = REWARDS,
         start: str | Sequence[Position | str] | PositionBatch | None = None,
         render_mode: str | None = None,
         copy: bool = True,
