@@ -68,6 +68,14 @@ def test_monte_carlo_values_follow_from_the_returns(opponent: str | None, rate: 
         assert agent.counts[row][slot] == len(found)
 
 
+def test_by_default_every_action_of_a_game_is_worth_its_result() -> None:
+    agent = MonteCarlo("TicTacToe-v0", seed=0)
+    [game] = recorded(agent, 1)
+    result = game[-1].reward
+    assert result and len(game) > 2
+    assert {agent.tables[0][step.row][step.slot] for step in game} == {result}
+
+
 @pytest.mark.parametrize("opponent", ["random", None])
 @pytest.mark.parametrize("expected", [False, True])
 def test_sarsa_values_follow_from_its_games(opponent: str | None, expected: bool) -> None:

@@ -230,6 +230,19 @@ def test_epsilon_is_the_chance_of_a_random_action() -> None:
     assert {agent.predict(observation)[0] for _ in range(20)} == {best}
 
 
+def test_epsilon_is_the_chance_of_a_random_action_in_training_too() -> None:
+    """From a position with five legal actions, of which the best one stays the best."""
+    env = Transitions(tic_tac_toe(opponent="random", start=["1425"]))
+    agent = trained(env, 1, epsilon=0.25, learning_rate=1e-9, symmetry=False, seed=0)
+    agent.tables[0, 0, 2] = 1.0  # what it pays: 3 wins at once
+    env.episodes.clear()
+    agent.learn(total_episodes=600, progress_bar=False)
+    counts = Counter(episode[0][1] for episode in env.episodes)
+    legal = Position.from_moves("TicTacToe-v0", "1425").legal_actions
+    expected = [600 * (0.75 * (action == 2) + 0.25 / len(legal)) for action in legal]
+    assert chisquare([counts[action] for action in legal], expected).pvalue > 1e-4
+
+
 def test_predict_obeys_the_mask() -> None:
     agent = trained(tic_tac_toe(), 500, seed=0)
     position = Position.from_moves("TicTacToe-v0", "15")

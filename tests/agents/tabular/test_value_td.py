@@ -350,9 +350,10 @@ def test_the_results_of_training_games_are_counted(kind: type[ValueTD], opponent
     made[0].save(tmp_path / "v.npz")
     assert np.array_equal(kind.load(tmp_path / "v.npz").results, seen)
     header, arrays = read(tmp_path / "v.npz")
-    write(tmp_path / "v.npz", header, arrays | {"results": np.array([-1, 0, 0])})
-    with pytest.raises(ValueError, match="results"):
-        kind.load(tmp_path / "v.npz")
+    for damaged in ([-1, 0, 0], [1, 2, 3, 4]):
+        write(tmp_path / "v.npz", header, arrays | {"results": np.array(damaged)})
+        with pytest.raises(ValueError, match=r"results are .* not three counts"):
+            kind.load(tmp_path / "v.npz")
 
 
 def test_a_result_is_unknown_until_a_game_ends_there() -> None:
