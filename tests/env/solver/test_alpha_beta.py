@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ from conftest import breadth, playout, title
 from oracle import Oracle, board_of, looked_ahead, sampled
 
 from tictac_env.arena import read_scored_positions
-from tictac_env.games import GAMES, KInARow
+from tictac_env.games import DRAWN, GAMES, UNFINISHED, WON, KInARow
 from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
 from tictac_env.solver import alpha_beta
@@ -107,6 +108,39 @@ def test_compiled_and_interpreted_search_agree(game: KInARow, monkeypatch: pytes
     for name in ("search_depth", "score_actions", "look", "take", "slot", "compiled_loss_score"):
         monkeypatch.setattr(alpha_beta, name, getattr(alpha_beta, name).py_func)
     assert searched() == compiled
+
+
+class Misere(KInARow):
+    """Whoever makes a line loses."""
+
+    def result(self, own: int, opp: int) -> int:
+        if self.has_line(opp):
+            return WON
+        return DRAWN if own | opp == self.full else UNFINISHED
+
+
+def test_a_game_that_knows_no_wins_is_searched_to_its_horizon(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("search_depth", "score_actions", "look", "take", "slot", "compiled_loss_score"):
+        monkeypatch.setattr(alpha_beta, name, getattr(alpha_beta, name).py_func)
+    game = Misere.make(3, 3, 3, False)
+
+    def ahead(position: Position, depth: int) -> int:
+        result = game.result(position.own, position.opp)
+        if result != UNFINISHED:
+            return result * ((game.cells - position.ply + 2) // 2)
+        return max(-ahead(position.play(action), depth - 1) for action in position.legal_actions) if depth else 0
+
+    decided = 0
+    for moves, depth in itertools.product(("12", "1528", "152863", "1528634"), (1, 2, 3)):
+        position, scores = Position.from_moves(game, moves), np.full((1, game.num_actions), NO_SCORE, np.int64)
+        batch = PositionBatch.of([position])
+        alpha_beta.score_actions(game, batch.own, batch.opp, depth, middle_out(game), new_table(depth), scores)
+        expected = [NO_SCORE] * game.num_actions
+        for action in position.legal_actions:
+            expected[action] = -ahead(position.play(action), depth - 1)
+        assert scores[0].tolist() == expected
+        decided += any(expected[action] for action in position.legal_actions)
+    assert decided
 
 
 def test_more_positions_than_are_searched_at_a_time_have_the_scores_of_each() -> None:

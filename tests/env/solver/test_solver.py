@@ -28,6 +28,7 @@ from test_enumerate import SMALL_GAMES
 from tictac_env.games import GAMES, Game, KInARow, PlacementGame
 from tictac_env.position import Position
 from tictac_env.solver import Bounds, NotProven, Solution, Solver, solve, transposition_table
+from tictac_env.solver import engine as engine_module
 from tictac_env.solver.connect_k import UNKNOWN, follow_up_bound
 from tictac_env.solver.engine import AT_LEAST, AT_MOST, Budget, Engine, GenericEngine, next_alpha, solved
 from tictac_env.solver.exact import bounds_in_words
@@ -267,6 +268,7 @@ def test_a_copy_of_a_solver_has_its_settings(copied: Callable[[Solver], Solver])
 def test_limits_give_bounds_and_leave_the_solver_usable() -> None:
     position = moves("4453")
     solver = Solver(opening_book=False, table_megabytes=16)
+    assert (solver.nodes, solver.seconds) == (0, 0)
     bounds = solver.bounds(position, node_limit=20_000)
     assert not bounds.proven
     assert bounds.nodes == 20_000
@@ -302,6 +304,17 @@ def test_a_solution_that_is_not_proven_has_bounds_of_the_score_in_its_error() ->
     with pytest.raises(NotProven) as caught:
         solver.best_actions(position, time_limit=0)
     assert (caught.value.bounds.lower, caught.value.bounds.upper) == (-5, 5)
+    solver.score(position)
+    with pytest.raises(NotProven) as caught:  # its score is remembered, but not which actions have it
+        solver.best_actions(position, time_limit=0)
+    assert (caught.value.bounds.lower, caught.value.bounds.upper) == (exact, exact)
+
+
+def test_a_search_in_several_slices_has_all_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine_module, "SLICE", 64)
+    positions, solver = middle_positions(10), Solver(opening_book=False)
+    scores = solver.score_many(positions, time_limit=600)
+    assert scores == Solver(opening_book=False).score_many(positions) and solver.nodes > 2 * 64
 
 
 def test_a_solver_has_as_many_threads_and_as_much_memory_as_its_limits() -> None:
@@ -422,7 +435,9 @@ def test_a_bucket_keeps_the_most_work_and_the_newest_entry() -> None:
     assert keep(4, 9) == [1, None, None, 4, None], "as much work, as a power of two, moves the first one to the second"
     assert keep(5, 15) == [None, None, None, 4, 5]
     assert keep(4, 1) == [None, None, None, 4, 5], "an entry of the same key is renewed where it is"
+    assert keep(5, 1) == [None, None, None, 4, 5]
     assert keep(1, 7) == [1, None, None, None, 5]
+    assert keep(2, 1) == [None, 2, None, None, 5], "an entry that is renewed with less work stays as strong as it was"
 
 
 def test_scrambled_keys_are_all_different_and_spread() -> None:
