@@ -14,10 +14,12 @@ from hypothesis import strategies as st
 from tests.agents.mcts.reference_search import ExactEvaluator, MadeUpEvaluator, Node, ReferencePUCT
 from tictac_agents import MCTS
 from tictac_agents.alphazero.forest import (
+    IDLE,
     MAXVISIT,
     Roots,
     SearchSettings,
     evaluation,
+    first_actions,
     force,
     search_forest,
     set_roots,
@@ -124,6 +126,21 @@ def roots() -> Roots:
         tree.value_sums[row, list(legal)] = sums
         priors[row, list(legal)] = 0.5, 0.25, 0.25
     return Roots(tree, Evaluation(np.array([0.2, -0.4, 0.1], np.float32), priors), scale=0.01)
+
+
+@pytest.mark.parametrize(
+    ("proven", "first"), [((0, -1, -1), IDLE), ((1, UNPROVEN, 0), IDLE), ((UNPROVEN, 0, -1), 2), ((0, UNPROVEN, -1), 4)]
+)
+def test_a_root_that_is_proven_gets_no_other_simulation(proven: tuple[int, ...], first: int) -> None:
+    """Of three actions, the first unproven one has the highest logit."""
+    position = Position.from_moves("TicTacToe-v0", "129478")
+    tree = new_tree(position.game, 1, priors=True)
+    plant(position.game, tree, np.array([position.own]), np.array([position.opp]))
+    tree.proven[0, list(position.legal_actions)] = proven
+    logits, firsts = np.zeros((1, 9)), np.zeros(1, np.int64)
+    logits[0, list(position.legal_actions)] = np.array(proven) == UNPROVEN
+    first_actions(position.game, tree, logits, np.zeros((1, 9)), np.zeros(1, np.int64), 0.01, firsts)
+    assert position.legal_actions == (2, 4, 5) and firsts.tolist() == [first]
 
 
 def test_the_values_of_actions_are_proven_means_or_the_mixed_value(roots: Roots) -> None:

@@ -191,6 +191,11 @@ def test_jobs_that_kill_every_process_are_named(workers: Workers, tmp_path: Path
     assert {job for job, _ in found} >= set(range(6)) and len(list(tmp_path.glob("killed *"))) == 3
 
 
+def test_jobs_sent_with_one_that_kills_every_process_are_counted(tmp_path: Path) -> None:
+    with pytest.raises(WorkerLost, match="while they did 6 or one of the 2 jobs sent with it"):
+        list(map_jobs(Fatal(tmp_path, at=7, times=99), range(6, 9), 1, batch=3))
+
+
 def test_a_worker_that_is_killed_while_it_waits_is_replaced() -> None:
     results = map_jobs(process_after, [0.0] * 6, 1, batch=1)
     _, first = next(results)
