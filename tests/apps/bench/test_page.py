@@ -179,6 +179,16 @@ def test_the_first_screen_answers_a_newcomer(record: dict[str, Any]) -> None:
     assert "the first player can force a win" in large and "Yours my_net.zip" in large
 
 
+def test_places_are_ordinal_numbers(record: dict[str, Any]) -> None:
+    game = record["games"][0]
+    for agent in game["agents"]:
+        agent["role"] = "yours"
+    text, count = read(record | {"games": [game]}), len(game["agents"])
+    assert count > 13
+    for place in ("1st", "2nd", "3rd", "4th", "11th", "12th", "13th"):
+        assert re.search(rf"\b{place} of {count}\b", text), place
+
+
 def test_a_losing_line_is_drawn_on_its_cells(record: dict[str, Any]) -> None:
     cells = first_lost(record)["losing"]["second"]["cells"]
     first, second = points(cells[::2]), points(cells[1::2])

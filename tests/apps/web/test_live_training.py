@@ -241,6 +241,29 @@ def test_work_beside_the_learning_keeps_to_its_part(monkeypatch: pytest.MonkeyPa
     assert 0.15 * now[0] < spent < 0.25 * now[0]
 
 
+def test_points_begin_at_once_and_what_is_slow_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first point is free; after one of 0.1 s, a twentieth of the time has to become as much."""
+    now = [100.0]
+    monkeypatch.setattr(live_training.time, "monotonic", lambda: now[0])
+    allowance = Allowance()
+    assert [kind for kind in live_training.PARTS if allowance.allows(kind)] == ["point", "save"]
+    for allowed in (True, False):
+        with allowance.spending("point"):
+            now[0] += 0.1
+        assert allowance.allows("point") == allowed
+    now[0] += 2
+    assert allowance.allows("point")
+
+
+@pytest.mark.parametrize(("seconds", "told"), [(1e9, False), (-1.0, True)])
+def test_progress_is_told_after_its_seconds(
+    seconds: float, told: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live_training, "PROGRESS_SECONDS", seconds)
+    said = train(tmp_path, monkeypatch, agent="QLearning", total=60)
+    assert any(line["kind"] == "progress" for line in said) == told
+
+
 @pytest.mark.parametrize("name", trained("network"))
 def test_a_network_learns_in_whole_rollouts(name: str) -> None:
     """The total that is told beforehand is the one that is reached."""

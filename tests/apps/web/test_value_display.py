@@ -14,7 +14,7 @@ from conftest import playout
 from gymnasium.error import DependencyNotInstalled
 
 import tictac_agents
-from tictac_agents import MCTS, GameTree, QLearning, S0ValueTD, ValueIteration, ValueTD
+from tictac_agents import MCTS, AlphaZero, GameTree, QLearning, S0ValueTD, ValueIteration, ValueTD
 from tictac_apps.web.value_display import explain, game_text, move_values, values_picture, values_text
 from tictac_env.games import Game, get_game
 from tictac_env.policies import ModelPolicy, make_policy
@@ -100,6 +100,21 @@ def test_agents_explain_the_move_that_they_play() -> None:
     assert explain(make_policy("rule"), POSITION) is None
     with pytest.raises(ValueError, match="has learned"):
         explain(QLearning("TicTacToe-v0", seed=0), playout(get_game("ConnectFour-v0"))[3])
+
+
+def test_a_move_that_the_search_has_not_visited_has_no_value() -> None:
+    found: Any = explain(MCTS(4), Position.start("TicTacToe-v0"))
+    visited = [one for one in found.thoughts if one.visits]
+    assert len(visited) == 4 and all(-1 <= one.value <= 1 for one in visited)
+    assert {one.value for one in found.thoughts if not one.visits} == {None}
+
+
+def test_alphazero_says_if_it_searches() -> None:
+    agent = AlphaZero("TicTacToe-v0", seed=0, tuples=8, length=4, boards=16)
+    for simulations, part in ((0, "network"), (4, "search")):
+        found: Any = explain(agent.playing_with(simulations), POSITION)
+        assert found.kind == "chances" and part in found.text
+        assert math.isclose(sum(one.chance for one in found.thoughts), 1, rel_tol=1e-5)
 
 
 @pytest.mark.parametrize("learner", ["PolicyIteration", "ValueIteration"])

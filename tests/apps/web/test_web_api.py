@@ -108,7 +108,7 @@ def test_exact_values_are_the_solvers(client: Client, name: str) -> None:
 
 def test_a_move_is_best_only_if_no_other_can_be_as_good() -> None:
     position = Position.from_moves(TTT, "152489")
-    for worst, best in ((-1, [2]), (0, [])):
+    for worst, best in ((-1, [2]), (0, []), (1, [])):
         found = exact_values(Hurried({2: (0, 0), 5: (-3, worst), 6: (-2, -2)}), position, 0)
         assert not found["complete"] and [one["action"] for one in found["moves"] if one["best"]] == best
 

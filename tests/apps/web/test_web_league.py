@@ -7,6 +7,7 @@ import io
 import itertools
 import json
 import os
+import shutil
 import sys
 import threading
 from collections.abc import Collection, Iterator
@@ -257,6 +258,13 @@ def test_the_file_of_an_agent_is_named_by_its_game_and_its_name(tmp_path: Path) 
     kept.close()
 
 
+def test_a_temporary_folder_may_be_gone_at_the_end() -> None:
+    kept = KeptAgents(ServerLimits())
+    shutil.rmtree(kept.folder)
+    kept.close()
+    assert not kept.folder.exists()
+
+
 def test_a_damaged_store_is_put_aside(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "league.sqlite").write_bytes(b"no store" * 100)
     (tmp_path / "judged.json").write_text("{")
@@ -424,6 +432,18 @@ def test_agents_are_rated_in_groups_and_references_in_the_first(monkeypatch: pyt
     table = LeagueGames(more, groups, known).table
     assert known.keys() == {(groups[0], 21), (groups[1], 16), (groups[2], 8)} and table["games"] == 33
     assert all(known[key] is before[key] for key in known.keys() & before.keys())
+
+
+def test_an_agent_alone_is_rated_with_the_references(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(league_module, "RESAMPLES", 20)
+    kept = kept_under(("Al",), tmp_path)
+    players = [Entrant("Al", "{}", kept.get("Al", get_game(GAME)).sha256), Entrant("random")]
+    with ResultStore(tmp_path / "league.sqlite") as store:
+        for number, pair in enumerate(itertools.permutations(players)):
+            store.add([game_of(GAME, *pair, 0, number)])
+    with closing(Followed(kept)) as league:
+        table = league.table(Fields(LEAGUE))
+        assert {player["name"] for player in table["players"]} == {"Al", "random"} and table["games"] == 2
 
 
 @pytest.mark.parametrize("game", list(GAMES.values()), ids=list(GAMES))

@@ -189,6 +189,17 @@ def test_a_port_that_is_taken_is_named_and_an_address_of_ipv6_is_bracketed() -> 
     assert serve._lan_address() == "" or ipaddress.IPv4Address(serve._lan_address())
 
 
+@pytest.mark.parametrize(("host", "warned"), [("127.0.0.1", False), ("localhost", False), ("0.0.0.0", True)])
+def test_who_serves_to_others_is_warned(
+    host: str, warned: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    monkeypatch.setattr(Server, "warm", lambda server: None)
+    monkeypatch.setattr("uvicorn.Server.run", lambda server, sockets: sockets[0].close())
+    serve.serve(host, 0)
+    assert ("no passwords" in capsys.readouterr().err) == warned
+
+
 @pytest.mark.parametrize(
     ("option", "value"),
     [
