@@ -135,7 +135,7 @@ def test_a_root_that_is_proven_gets_no_other_simulation(proven: tuple[int, ...],
     """Of three actions, the first unproven one has the highest logit."""
     position = Position.from_moves("TicTacToe-v0", "129478")
     tree = new_tree(position.game, 1, priors=True)
-    plant(position.game, tree, np.array([position.own]), np.array([position.opp]))
+    set_roots(position.game, tree, np.array([position.own]), np.array([position.opp]))
     tree.proven[0, list(position.legal_actions)] = proven
     logits, firsts = np.zeros((1, 9)), np.zeros(1, np.int64)
     logits[0, list(position.legal_actions)] = np.array(proven) == UNPROVEN
