@@ -20,7 +20,7 @@ from chat_server import Stub, drawn, first_legal, legal_in, serving
 from tictac_apps import cli
 from tictac_apps.language_models import AnswerCounts, TextPolicy, read_transcript
 from tictac_apps.language_models.harness import lenient_move
-from tictac_apps.language_models.judging import Examined
+from tictac_apps.language_models.text_policy import Examined
 from tictac_env import audit, verdict
 from tictac_env.arena import Audit, ScoredPosition, Suite, move_accuracy
 from tictac_env.arena.lost_games import lost_game

@@ -18,6 +18,7 @@ import time
 from collections import Counter
 from dataclasses import FrozenInstanceError
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -195,7 +196,10 @@ def test_who_serves_to_others_is_warned(
 ) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     monkeypatch.setattr(Server, "warm", lambda server: None)
-    monkeypatch.setattr("uvicorn.Server.run", lambda server, sockets: sockets[0].close())
+    # The real one sets up logging, which closes the handlers of pytest's own log.
+    monkeypatch.setattr("tictac_apps.web.connections.configured", lambda *arguments: None)
+    closing = SimpleNamespace(run=lambda sockets: sockets[0].close())
+    monkeypatch.setattr("uvicorn.Server", lambda config: closing)
     serve.serve(host, 0)
     assert ("no passwords" in capsys.readouterr().err) == warned
 
