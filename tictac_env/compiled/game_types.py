@@ -15,7 +15,7 @@ import numpy as np
 from numba import types
 from numba.extending import NativeValue, models, overload, register_model, typeof_impl, unbox
 
-from tictac_env.compiled.numba_version import CALLED, INLINED, call_compiled, give_constants, give_method
+from tictac_env.compiled.numba_version import hooks
 from tictac_env.games import Game
 
 AnyFunction = Callable[..., Any]
@@ -33,14 +33,14 @@ def compile_callees(function: AnyFunction) -> None:
     for called in _callees(function):
         if called not in _COMPILED:
             _COMPILED.add(called)
-            call_compiled(called)
+            hooks.call_compiled(called)
             compile_callees(called)
 
 
 def compiled_as(function: AnyFunction) -> Callable[[AnyFunction], AnyFunction]:
     """Decorates the function that compiled code calls instead of `function`; see `numba.extending.overload`."""
     _COMPILED.add(function)
-    return overload(function, prefer_literal=True, strict=False, jit_options=CALLED)  # type: ignore[no-any-return]
+    return overload(function, prefer_literal=True, strict=False, jit_options=hooks.CALLED)  # type: ignore[no-any-return]
 
 
 @functools.cache
@@ -199,9 +199,9 @@ def _compile_class(game_class: type[Game]) -> tuple[type[GameType], str]:
             numbers.append((name, value))
         elif getter := value.fget if isinstance(value, property) else value.func:
             getters.append(getter)
-    give_constants(type_class, constants, lambda game, name: getattr(game.game, name))
+    hooks.give_constants(type_class, constants, lambda game, name: getattr(game.game, name))
     for name, method in methods.items():
-        give_method(type_class, name, method, **CALLED)
+        hooks.give_method(type_class, name, method, **hooks.CALLED)
         compile_callees(method)
     return type_class, f"{fingerprint(*methods.values(), *getters)} {numbers}"
 
@@ -248,7 +248,7 @@ def _give_method(name: str, method: AnyFunction) -> None:
         method = getattr(record, name, None) if record in _RECORDS else None
         return method if inspect.isfunction(method) else None
 
-    give_method(types.BaseNamedTuple, name, method, method_of, **INLINED, **CALLED)
+    hooks.give_method(types.BaseNamedTuple, name, method, method_of, **hooks.INLINED, **hooks.CALLED)
 
 
 def records_in(signature: Any) -> list[type]:

@@ -23,17 +23,7 @@ from numba import types
 from numba.extending import intrinsic, overload_method
 
 from tictac_env.compiled.game_types import GameType, compile_callees, compiled_as, fingerprint, records_in
-from tictac_env.compiled.numba_version import (
-    CALLED,
-    UNCOUNTED,
-    UNKEPT,
-    cache_in,
-    entry_point,
-    keep_code,
-    load_kept,
-    new_kernel,
-    watch_compiling,
-)
+from tictac_env.compiled.numba_version import hooks
 from tictac_env.games import Game, game_name
 
 PACKAGE = Path(__file__).parents[1]
@@ -123,13 +113,15 @@ def parallel_kernel(function: Function) -> Function:
 
 def _compile(function: Function, parallel: bool, counting: bool = True) -> Function:
     compile_callees(function)
-    options: dict[str, Any] = {"nogil": True, "error_model": "numpy", **({} if counting else UNCOUNTED)}
-    with cache_in(CACHE_FOLDER):
+    options: dict[str, Any] = {"nogil": True, "error_model": "numpy", **({} if counting else hooks.UNCOUNTED)}
+    with hooks.cache_in(CACHE_FOLDER):
         if numba.config.DISABLE_JIT:
             return function
-        compiled: Any = numba.njit(**options, parallel=True)(function) if parallel else new_kernel(function, options)
+        compiled: Any = (
+            numba.njit(**options, parallel=True)(function) if parallel else hooks.new_kernel(function, options)
+        )
         prefix = repr(sorted(options.items())) + str(parallel)
-        keep_code(compiled, lambda signature: prefix + fingerprint(function, *records_in(signature)))
+        hooks.keep_code(compiled, lambda signature: prefix + fingerprint(function, *records_in(signature)))
     return compiled  # type: ignore[no-any-return]
 
 
@@ -138,12 +130,12 @@ def machine_code(function: Callable[..., Any], *arguments: Any) -> Callable[...,
 
     It must never be called with arguments of other types.
     """
-    return entry_point(function, tuple(numba.typeof(argument) for argument in arguments))
+    return hooks.entry_point(function, tuple(numba.typeof(argument) for argument in arguments))
 
 
 def is_kept(kernel: Callable[..., Any], *arguments: Any) -> bool:
     """True if this run or an earlier one has compiled the kernel for arguments of these types."""
-    return load_kept(kernel, tuple(numba.typeof(argument) for argument in arguments))
+    return hooks.load_kept(kernel, tuple(numba.typeof(argument) for argument in arguments))
 
 
 class _Line:
@@ -196,14 +188,14 @@ class _Line:
         if self._subject is not None:
             _write(f" {self._seconds:.1f} s\n")
         self._subject = None
-        if UNKEPT and not self._reported_unkept:
+        if hooks.UNKEPT and not self._reported_unkept:
             self._reported_unkept = True
             _write(f"tictac_env: {unkept()}, so the next run compiles again\n")
 
 
 def unkept() -> str:
     """The reason why machine code could not be kept, "" if it could."""
-    return f"machine code cannot be kept in {CACHE_FOLDER}: {UNKEPT[0]}" if UNKEPT else ""
+    return f"machine code cannot be kept in {CACHE_FOLDER}: {hooks.UNKEPT[0]}" if hooks.UNKEPT else ""
 
 
 _LINE = _Line()
@@ -251,7 +243,7 @@ def _purpose(module: str) -> str | None:
     return None
 
 
-watch_compiling(_begin)
+hooks.watch_compiling(_begin)
 
 
 @intrinsic  # type: ignore[untyped-decorator]
@@ -262,7 +254,7 @@ def _population_count(typing_context: Any, value: Any) -> Any:
     return types.int64(types.int64), emit
 
 
-@overload_method(types.Integer, "bit_count", strict=False, jit_options=CALLED)  # type: ignore[untyped-decorator]
+@overload_method(types.Integer, "bit_count", strict=False, jit_options=hooks.CALLED)  # type: ignore[untyped-decorator]
 def _bit_count(value: Any) -> Any:
     """`int.bit_count`, which Numba lacks, of a non-negative value."""
     return lambda value: _population_count(value)

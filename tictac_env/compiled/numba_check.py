@@ -9,20 +9,7 @@ import numba
 from numba import types
 from numba.extending import NativeValue, models, register_model, typeof_impl, unbox
 
-from tictac_env.compiled.numba_names import (
-    CALLED,
-    INLINED,
-    UNCOUNTED,
-    cache_in,
-    call_compiled,
-    entry_point,
-    give_constants,
-    give_method,
-    keep_code,
-    load_kept,
-    new_kernel,
-    watch_compiling,
-)
+from tictac_env.compiled import numba_names as hooks
 
 CONSTANT = 7
 
@@ -67,8 +54,8 @@ def _of_record(record: _Record, x: int) -> int:
     return record.field * x
 
 
-_OPTIONS = {"nogil": True, "error_model": "numpy"} | UNCOUNTED
-_inner: Any = new_kernel(_plain, _OPTIONS)
+_OPTIONS = {"nogil": True, "error_model": "numpy"} | hooks.UNCOUNTED
+_inner: Any = hooks.new_kernel(_plain, _OPTIONS)
 
 
 def _outer(rules: Any, record: Any, x: int) -> int:
@@ -84,21 +71,21 @@ def check_hooks() -> None:
         RuntimeError: a hook does not do its part; Numba may raise other errors.
     """
     compiled: list[str] = []
-    stop = watch_compiling(lambda function, kinds: lambda: compiled.append(function.__name__))
+    stop = hooks.watch_compiling(lambda function, kinds: lambda: compiled.append(function.__name__))
     try:
-        call_compiled(_plain)
-        give_constants(_RulesType, ["checked_constant"], lambda rules_type, name: CONSTANT)
-        give_method(_RulesType, "of_rules", _of_rules, **CALLED)
+        hooks.call_compiled(_plain)
+        hooks.give_constants(_RulesType, ["checked_constant"], lambda rules_type, name: CONSTANT)
+        hooks.give_method(_RulesType, "of_rules", _of_rules, **hooks.CALLED)
         record_method = {_Record: _of_record}
-        give_method(
+        hooks.give_method(
             types.BaseNamedTuple,
             "of_checked_record",
             _of_record,
             lambda owner: record_method.get(owner.instance_class),
-            **INLINED,
-            **CALLED,
+            **hooks.INLINED,
+            **hooks.CALLED,
         )
-        with TemporaryDirectory() as folder, cache_in(folder):
+        with TemporaryDirectory() as folder, hooks.cache_in(folder):
             for from_disk in (False, True):
                 _check_kernel(from_disk)
     finally:
@@ -109,13 +96,13 @@ def check_hooks() -> None:
 
 def _check_kernel(from_disk: bool) -> None:
     """Calls a kernel that uses each hook; its machine code must be on disk, or must not be."""
-    kernel = new_kernel(_outer, _OPTIONS)
-    keep_code(kernel, lambda signature: "")
+    kernel = hooks.new_kernel(_outer, _OPTIONS)
+    hooks.keep_code(kernel, lambda signature: "")
     arguments = _Rules(), _Record(5), 11
     signature = tuple(numba.typeof(argument) for argument in arguments)
-    if load_kept(kernel, signature) != from_disk:
+    if hooks.load_kept(kernel, signature) != from_disk:
         raise RuntimeError("machine code is not kept on disk")
     expected = 9 * 11 + (CONSTANT + 11) + 5 * 11
-    results = kernel(*arguments), entry_point(kernel, signature)(*arguments)
+    results = kernel(*arguments), hooks.entry_point(kernel, signature)(*arguments)
     if results != (expected, expected):
         raise RuntimeError(f"a compiled function returns {results}, not {expected}")

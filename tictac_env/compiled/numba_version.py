@@ -29,21 +29,7 @@ def _warn(trouble: str) -> None:
 # tests have not run with has to show that they work before the first kernel is decorated. Later is too late: functions
 # that are registered with Numba in one way cannot be registered in the other.
 try:
-    from tictac_env.compiled.numba_names import (
-        CALLED,
-        INLINED,
-        UNCOUNTED,
-        UNKEPT,
-        cache_in,
-        call_compiled,
-        entry_point,
-        give_constants,
-        give_method,
-        keep_code,
-        load_kept,
-        new_kernel,
-        watch_compiling,
-    )
+    from tictac_env.compiled import numba_names as hooks
 
     if not _is_tested:
         from tictac_env.compiled.numba_check import check_hooks
@@ -54,38 +40,9 @@ except Exception as error:  # a name is missing or does something else: any erro
         f"lacks what fast compiling needs ({type(error).__name__}: {error}): results are the same, but every process "
         "compiles again, and takes twice as long for it"
     )
-    from tictac_env.compiled.numba_public import (
-        CALLED,
-        INLINED,
-        UNCOUNTED,
-        UNKEPT,
-        cache_in,
-        call_compiled,
-        entry_point,
-        give_constants,
-        give_method,
-        keep_code,
-        load_kept,
-        new_kernel,
-        watch_compiling,
-    )
+    from tictac_env.compiled import numba_public as hooks  # type: ignore[no-redef]
 else:
     if not _is_tested:
         _warn("is newer than any that the tests have run with; the parts that compiling needs work")
 
-__all__ = [
-    "CALLED",
-    "INLINED",
-    "NEWEST_TESTED",
-    "UNCOUNTED",
-    "UNKEPT",
-    "cache_in",
-    "call_compiled",
-    "entry_point",
-    "give_constants",
-    "give_method",
-    "keep_code",
-    "load_kept",
-    "new_kernel",
-    "watch_compiling",
-]
+__all__ = ["NEWEST_TESTED", "hooks"]

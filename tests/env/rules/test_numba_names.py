@@ -170,7 +170,7 @@ def total(game, record, x):
 
 arguments = GAMES["ConnectFour-v0"], Shifted(5), 3
 assert total(*arguments) == machine_code(total, *arguments)(*arguments) == total.py_func(*arguments)
-print(numba_version.new_kernel.__module__.split(".")[-1])
+print(numba_version.hooks.__name__.split(".")[-1])
 """
 """Kernels that need a plain function, a game, a record and another kernel."""
 
