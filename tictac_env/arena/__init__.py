@@ -6,8 +6,20 @@ from tictac_env.arena.audit_record import Audit
 from tictac_env.arena.auditing import audit
 from tictac_env.arena.game_record import Entrant, Fixture, GameRecord, all_openings, sampled_openings
 from tictac_env.arena.outcomes import WinDrawLoss
-from tictac_env.arena.rating import Estimate, PlayerRating, Ratings, ratings
-from tictac_env.arena.records import AuditSuite, AuditVerdict, Measure, SearchedSeat, SeatResult, SeatVerdict
+from tictac_env.arena.rating import Ratings, ratings
+from tictac_env.arena.records import (
+    AuditSuite,
+    AuditVerdict,
+    Estimate,
+    FiniteEstimate,
+    Measure,
+    PairRow,
+    PlayerRating,
+    RatingRow,
+    SearchedSeat,
+    SeatResult,
+    SeatVerdict,
+)
 from tictac_env.arena.results import OpponentResult, exact_results
 from tictac_env.arena.store import ResultStore
 from tictac_env.arena.suites import (
@@ -37,6 +49,7 @@ __all__ = [
     "Entrant",
     "Estimate",
     "Exploitability",
+    "FiniteEstimate",
     "Fixture",
     "GameRecord",
     "ListedPlayer",
@@ -44,9 +57,11 @@ __all__ = [
     "Measure",
     "MoveAccuracy",
     "OpponentResult",
+    "PairRow",
     "PlayerRating",
     "Proof",
     "Rate",
+    "RatingRow",
     "Ratings",
     "ResultStore",
     "ScoredPosition",
