@@ -38,7 +38,8 @@ from tictac_env.arena.verdicts import Exploitability, Verdict, exploitability, v
 from tictac_env.lazy import lazily
 
 if TYPE_CHECKING:
-    from tictac_env.arena.proof import ListedPlayer, Proof, prove, read_proof
+    from tictac_env.arena.listed_player import ListedPlayer
+    from tictac_env.arena.proof import Proof, prove, read_proof
 
 __all__ = [
     "Accuracy",
@@ -89,4 +90,10 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:  # proofs are compiled, which no other measure needs
-    __getattr__ = lazily(__name__, {"tictac_env.arena.proof": ("ListedPlayer", "Proof", "prove", "read_proof")})
+    __getattr__ = lazily(
+        __name__,
+        {
+            "tictac_env.arena.listed_player": ("ListedPlayer",),
+            "tictac_env.arena.proof": ("Proof", "prove", "read_proof"),
+        },
+    )

@@ -47,6 +47,8 @@ def replies_of(game: Game, own: Ints, opp: Ints, moves: Moves, next_own: Ints, n
     """
     going = won = drawn = lost = 0
     for i in range(len(own)):
+        if moves[i] < 0:
+            return Expansion(going, won, drawn, lost, i)
         after_own, after_opp = game.play(own[i], opp[i], int(moves[i]))
         if after_own == own[i] and after_opp == opp[i]:
             return Expansion(going, won, drawn, lost, i)

@@ -238,11 +238,8 @@ def run_prove(options: argparse.Namespace) -> int:
         workers=chosen_workers(options),
     )
 
-    def to_json() -> str:
-        plies = [ply._asdict() for ply in proof.plies]
-        return as_json({"proven": proof.proven, "holds": proof.holds, **dataclasses.asdict(proof), "plies": plies})
-
-    print_result(options, str(proof), {"json": to_json})
+    record = {"proven": proof.proven, "holds": proof.holds, **dataclasses.asdict(proof)}
+    print_result(options, str(proof), {"json": lambda: as_json(record)})
     return 0 if proof.holds else 1
 
 
