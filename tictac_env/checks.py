@@ -7,15 +7,10 @@ from collections.abc import Sequence
 from numbers import Integral
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from tictac_env.games import did_you_mean, shown
 
 SEATS = ("first", "second")
 """The names of the two players, by their seat."""
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 MAX_DIGITS = 640
 """As many digits as Python always reads, whatever `sys.set_int_max_str_digits` was told."""

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tictac_env.arrays import Bytes
 from tictac_env.checks import parse_whole
 from tictac_env.games import DRAWN, UNFINISHED, Game, Status, game_name, get_game, shown
 from tictac_env.games.contract import MOVE_CHARACTERS, move_name
@@ -284,7 +285,7 @@ class Position:
             if (bit := self.game.cell(row, col)) & (first | second)
         )
 
-    def to_array(self) -> npt.NDArray[np.int8]:
+    def to_array(self) -> Bytes:
         """The board as int8 (rows, cols), row 0 at the top: 0 empty, 1 the first player's, 2 the second's."""
         array = np.zeros((self.game.rows, self.game.cols), np.int8)
         first, second = self.stones

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
+
+from tictac_env.arrays import Floats
 
 UNIT = 2.0**-63
 """Turns a draw into a number in [0, 1)."""
@@ -54,7 +55,7 @@ def mix(value: int) -> int:
     return hi << 31 | lo
 
 
-def weighted(cumulative: Sequence[float] | npt.NDArray[np.float64], value: int) -> int:
+def weighted(cumulative: Sequence[float] | Floats, value: int) -> int:
     """The number i in [0, n) that a draw `value` in [0, 2**63) selects, with a probability proportional to its weight.
 
     Args:

@@ -22,7 +22,8 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
-import numpy.typing as npt
+
+from tictac_env.arrays import Array
 
 try:
     import fcntl
@@ -191,9 +192,7 @@ def csv_of(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
     return text.getvalue()
 
 
-def save_arrays(
-    path: str | os.PathLike[str], kind: str, meta: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]
-) -> None:
+def save_arrays(path: str | os.PathLike[str], kind: str, meta: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
     """Writes arrays and what belongs to them into an .npz archive (`numpy.load` reads the arrays).
 
     The same content makes the same file, whenever it is written, so the hash of a file tells what it holds.
@@ -287,7 +286,7 @@ def load_meta(path: str | os.PathLike[str], kind: str) -> dict[str, Any]:
 
 def load_arrays(
     path: str | os.PathLike[str], kind: str, most_bytes: int = LARGEST
-) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+) -> tuple[dict[str, Any], dict[str, Array]]:
     """The meta data and the arrays that `save_arrays` wrote.
 
     Args:
@@ -339,7 +338,7 @@ def _array_bytes(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> int:
 @contextmanager
 def reading(
     path: str | os.PathLike[str], kind: str, what: str, most_bytes: Callable[[dict[str, Any]], int] | None = None
-) -> Iterator[tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]]:
+) -> Iterator[tuple[dict[str, Any], dict[str, Array]]]:
     """The meta data and the arrays that `save_arrays` wrote, for a block that makes something of them.
 
     Args:

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tictac_env.arena.probability import root
-from tictac_env.checks import Floats, Ints
+from tictac_env.arrays import Bools, Floats, Ints
 
 PENALTY = 1e-4
 """Half of this, times the sum of the squared parameters, is taken off the log-likelihood: then one maximum exists for
@@ -51,11 +51,11 @@ class Davidson:
         size = players + 1
         self._products = (self.design[:, :, None] * self.design[:, None, :]).reshape(-1, size * size)
 
-    def confounded(self, anchor: int) -> npt.NDArray[np.bool_]:
+    def confounded(self, anchor: int) -> Bools:
         """True for players whose strength, less the anchor's, no pairings tell from the other parameters: bool (P,)."""
         differences = (np.eye(self.players + 1)[:-1] - np.eye(self.players + 1)[anchor]).T
         projected = self.design.T @ np.linalg.lstsq(self.design.T, differences, rcond=None)[0]
-        confounded: npt.NDArray[np.bool_] = np.abs(projected - differences).max(axis=0) > LARGE
+        confounded: Bools = np.abs(projected - differences).max(axis=0) > LARGE
         return confounded
 
     def probabilities(self, parameters: Floats) -> Floats:
@@ -149,7 +149,7 @@ class Davidson:
         return utilities
 
 
-def scored_against(model: Davidson, counts: Floats) -> npt.NDArray[np.bool_]:
+def scored_against(model: Davidson, counts: Floats) -> Bools:
     """True if a player scored against another, or against one that did, and so on: bool (B, P, P)."""
     reached = np.zeros((len(counts), model.players, model.players), bool)
     for cell, (first, second) in enumerate(model.pairings):

@@ -21,7 +21,7 @@ from tictac_env.arena.reply_layers import (
     read_positions,
     rows_of,
 )
-from tictac_env.checks import Ints
+from tictac_env.arrays import Bools, Ints
 from tictac_env.games import DRAWN, game_of
 from tictac_env.policies import PlayerLike, Policy, as_policy
 from tictac_env.policies.policy import actions_of
@@ -121,7 +121,7 @@ class ListedPlayer(Policy):
                 actions[unlisted] = actions_of(self.otherwise, batch.where(unlisted), seeds[unlisted])
         return actions
 
-    def sure_wins(self, batch: PositionBatch) -> npt.NDArray[np.bool_]:
+    def sure_wins(self, batch: PositionBatch) -> Bools:
         sure = np.empty(len(batch), np.bool_)
         for listed, chosen in self._by_ply(batch):
             own, opp = batch.own[chosen], batch.opp[chosen]

@@ -32,7 +32,8 @@ from tictac_env.arena.reply_layers import (
     write_positions,
 )
 from tictac_env.arena.typed_json import read_as
-from tictac_env.checks import SEATS, Ints, flag, one_of, positive, whole
+from tictac_env.arrays import Ints
+from tictac_env.checks import SEATS, flag, one_of, positive, whole
 from tictac_env.games import DRAWN, LOST, Game, describe_game, game_name, game_of
 from tictac_env.jobs import Workers, joined, map_jobs
 from tictac_env.policies import PlayerIdentity, PlayerLike, Policy, game_for, load_player

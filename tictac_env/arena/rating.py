@@ -9,14 +9,14 @@ from math import inf, isinf, log, nan, sqrt
 from statistics import NormalDist
 
 import numpy as np
-import numpy.typing as npt
 
 from tictac_env.arena import report
 from tictac_env.arena.davidson import Davidson, likelihood_bound, scored_against
 from tictac_env.arena.game_record import Entrant, GameRecord, distinct_games
 from tictac_env.arena.probability import student_quantile
 from tictac_env.arena.records import Estimate, PairRow, PlayerRating, RatingRow
-from tictac_env.checks import Floats, Ints, number, positive, whole
+from tictac_env.arrays import Floats, Ints
+from tictac_env.checks import number, positive, whole
 from tictac_env.games import did_you_mean
 
 ELO = 400 / log(10)
@@ -54,7 +54,7 @@ class Ratings:
     draws: Estimate
     observed: Floats
     expected: Floats
-    met: npt.NDArray[np.int64]
+    met: Ints
     clusters: int
     resampled_by: str
     confidence: float

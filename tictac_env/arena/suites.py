@@ -20,7 +20,8 @@ import numpy.typing as npt
 from tictac_env.arena.basis import action_probabilities, basis_of
 from tictac_env.arena.outcomes import mean_interval
 from tictac_env.arena.probability import sign_test
-from tictac_env.checks import Floats, parse_whole, positive, whole
+from tictac_env.arrays import Bools, Floats, Ints
+from tictac_env.checks import parse_whole, positive, whole
 from tictac_env.games import LOST, UNFINISHED, Game, describe_game, did_you_mean, game_name, game_of, get_game, shown
 from tictac_env.policies import PlayerLike, as_policy
 from tictac_env.position import Position
@@ -216,7 +217,7 @@ class Suite:
         return self.positions.game
 
     @functools.cached_property
-    def plies(self) -> npt.NDArray[np.int64]:
+    def plies(self) -> Ints:
         """The number of stones on each board: int64 (N,)."""
         stones = (self.positions.own | self.positions.opp).tolist()
         return np.array([cells.bit_count() for cells in stones], np.int64)
@@ -304,7 +305,7 @@ class Suite:
         save_text(path, "\n".join(lines) + "\n")
 
 
-def phases(game: Game, plies: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
+def phases(game: Game, plies: Ints) -> npt.NDArray[np.uint8]:
     """The phase of positions by the number of their stones: uint8, as places in `PHASES`.
 
     The opening ends when two sevenths of the cells are taken, the middle at four sevenths: on Connect Four the opening
@@ -616,7 +617,7 @@ def move_accuracy(
     shares[0] = shares[0] + missing * (best[:, 0] >= 0)
     shares[4] = shares[4] + missing * (np.sign(best[:, 0]) + 1)
 
-    def accuracy(among: npt.NDArray[np.bool_]) -> Accuracy:
+    def accuracy(among: Bools) -> Accuracy:
         wrong, random_wrong, right, random_right, lost, random_lost = (share[among] for share in shares)
         halves = rate(lost / 2, random_lost / 2)  # in [0, 1], as intervals want it
         regret = Loss(*(2 * value for value in halves))

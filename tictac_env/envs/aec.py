@@ -6,19 +6,17 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 from pettingzoo import AECEnv
 
+from tictac_env.arrays import Bytes
 from tictac_env.checks import one_of
 from tictac_env.envs.single import ON_ILLEGAL, unfinished
 from tictac_env.games import UNFINISHED, Game, game_name, get_game
 from tictac_env.observation import Canvas, Observer
 from tictac_env.position import Position, as_action, illegal_move
 from tictac_env.render.window import RENDER_FPS, RENDER_MODES, Display
-
-Array = npt.NDArray[np.int8]
 
 FIRST, SECOND = SEAT_NAMES = ("player_0", "player_1")
 SEATS = {FIRST: 0, SECOND: 1}
@@ -193,7 +191,7 @@ class BoardAECEnv(AECEnv):  # type: ignore[misc]  # PettingZoo ships no types
         if self.render_mode == "human":
             self.render()
 
-    def observe(self, agent: str) -> dict[str, Array]:
+    def observe(self, agent: str) -> dict[str, Bytes]:
         """The observation of `agent`, even if it is not to move.
 
         Raises:
@@ -211,11 +209,11 @@ class BoardAECEnv(AECEnv):  # type: ignore[misc]  # PettingZoo ships no types
             own, opp = opp, own
         return {"observation": self._canvas.planes(own, opp, seat), "action_mask": self._mask(legal)}
 
-    def state(self) -> Array:
+    def state(self) -> Bytes:
         """The board, int8 (rows, cols, 2): the first player's stones, then the second's."""
         return self._canvas.planes(*self.position.stones, 0)
 
-    def last(self, observe: bool = True) -> tuple[dict[str, Array] | None, float, bool, bool, dict[str, Any]]:
+    def last(self, observe: bool = True) -> tuple[dict[str, Bytes] | None, float, bool, bool, dict[str, Any]]:
         """Observation, cumulative reward, termination, truncation and info of the agent whose turn it is.
 
         Raises:

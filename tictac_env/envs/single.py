@@ -13,10 +13,10 @@ from typing import Any, NoReturn, Self
 import cloudpickle
 import gymnasium as gym
 import numpy as np
-import numpy.typing as npt
 from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 
+from tictac_env.arrays import Bytes
 from tictac_env.checks import flag, one_of
 from tictac_env.envs import protocol
 from tictac_env.envs.protocol import CONTINUES, ILLEGAL, NOT_GIVEN, PLAY_AS, REWARDS, BoardOpponents, Numbers, Setup
@@ -379,7 +379,7 @@ class BoardEnv(SharesOpponent, gym.Env[Any, int]):
         """
         self._restore(BoardState.from_json(state, self._game, self._opponents.num_members))
 
-    def action_masks(self) -> npt.NDArray[np.int8]:
+    def action_masks(self) -> Bytes:
         """The action mask, int8 (num_actions,), under the name that sb3-contrib looks for: 1 where legal."""
         board = self._board
         return self._mask(0 if board.over else self._game.legal(board.own, board.opp))

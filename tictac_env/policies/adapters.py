@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
+from tictac_env.arrays import Array, Floats, Ints
 from tictac_env.games import Game
 from tictac_env.observation import Observer, action_masks, fit, legal_sets, observation_type_of, shows_same
 from tictac_env.policies.policy import Policy
@@ -24,7 +25,6 @@ CHANGES = "RescaleObservation, NormalizeObservation, FrameStackObservation or Ve
 MASK_KEY = "action_mask"
 """The key of the mask in a model's dict observations."""
 Mask = npt.NDArray[np.int8]
-Ints = npt.NDArray[np.int64]
 
 
 class FunctionPolicy(Policy):
@@ -104,7 +104,7 @@ class BatchedPolicy(FunctionPolicy):
         """int64 (B,), by one call of the function."""
         return self._ask_many(batch.observations(self._obs_type_of(batch.game)), _masks(batch), seeds)
 
-    def _ask_many(self, observations: npt.NDArray[Any], masks: Mask, seeds: Ints) -> Ints:
+    def _ask_many(self, observations: Array, masks: Mask, seeds: Ints) -> Ints:
         keywords = {"seed": seeds} if self.seeded else {}
         return _checked(self, self.function(observations, masks, **keywords), len(masks))
 
@@ -442,7 +442,7 @@ class Corrected(Policy):
         action = self._actions.get((position.own, position.opp))
         return self.policy.act(position, seed) if action is None else action
 
-    def act_many(self, batch: PositionBatch, seeds: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    def act_many(self, batch: PositionBatch, seeds: Ints) -> Ints:
         actions = np.array(self.policy.act_many(batch, seeds))
         for i, action in self._corrections(batch):
             actions[i] = action
@@ -462,7 +462,7 @@ class Corrected(Policy):
     def asked_twice(self) -> bool:
         return bool(self.policy.asked_twice)
 
-    def probabilities(self, position: Position) -> npt.NDArray[np.float64] | None:
+    def probabilities(self, position: Position) -> Floats | None:
         chances = self.policy.probabilities(position)
         action = self._actions.get((position.own, position.opp))
         if chances is None or action is None:
@@ -471,7 +471,7 @@ class Corrected(Policy):
         chances[action] = 1
         return chances
 
-    def probabilities_many(self, batch: PositionBatch) -> npt.NDArray[np.float64] | None:
+    def probabilities_many(self, batch: PositionBatch) -> Floats | None:
         if (chances := self.policy.probabilities_many(batch)) is None:
             return None
         chances = np.array(chances)

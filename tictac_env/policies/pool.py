@@ -12,8 +12,8 @@ from multiprocessing.context import get_spawning_popen
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-import numpy.typing as npt
 
+from tictac_env.arrays import Floats, Ints
 from tictac_env.checks import parse_whole
 from tictac_env.games import Game, game_name, shown
 from tictac_env.policies.adapters import ModelPolicy
@@ -145,7 +145,7 @@ class Mixture(Policy):
     def act(self, position: Position, seed: int) -> int:
         return self.member(self.draw(seed), position.game).act(position, mix(seed))
 
-    def act_many(self, batch: PositionBatch, seeds: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    def act_many(self, batch: PositionBatch, seeds: Ints) -> Ints:
         """int64 (B,); each member is called once, for all positions for which it is drawn."""
         # The same draws as in `act`: the seed chooses the member, and mixed once more it is the member's seed.
         drawn = np.array([self.draw(seed) for seed in seeds.tolist()])
@@ -168,17 +168,15 @@ class Mixture(Policy):
     def one_game_at_a_time(self) -> bool:
         return any(member.one_game_at_a_time for member in self._members.values())
 
-    def probabilities(self, position: Position) -> npt.NDArray[np.float64] | None:
+    def probabilities(self, position: Position) -> Floats | None:
         """float64 (num_actions,): the weighted mean over the members, None if a member has no probabilities."""
         return self._mean(position.game, (), lambda member: member.probabilities(position))
 
-    def probabilities_many(self, batch: PositionBatch) -> npt.NDArray[np.float64] | None:
+    def probabilities_many(self, batch: PositionBatch) -> Floats | None:
         """float64 (B, num_actions); each member is called once, for all positions."""
         return self._mean(batch.game, (len(batch),), lambda member: member.probabilities_many(batch))
 
-    def _mean(
-        self, game: Game, shape: tuple[int, ...], chances_of: Callable[[Policy], npt.NDArray[np.float64] | None]
-    ) -> npt.NDArray[np.float64] | None:
+    def _mean(self, game: Game, shape: tuple[int, ...], chances_of: Callable[[Policy], Floats | None]) -> Floats | None:
         mean = np.zeros((*shape, game.num_actions))
         for number, weight in enumerate(self._weights):
             if weight > 0:

@@ -15,6 +15,7 @@ from gymnasium.utils import RecordConstructorArgs
 from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
 from gymnasium.vector.utils import batch_space
 
+from tictac_env.arrays import Array
 from tictac_env.checks import flag, number, one_of
 from tictac_env.games import shown
 from tictac_env.position import Position, as_integer
@@ -206,7 +207,7 @@ class DictForm:
         mask = spaces.Box(0, 1, (int(actions.n),), self.dtype.type)
         return spaces.Dict({self.keys[0]: observations, self.keys[1]: mask})
 
-    def join(self, observation: Any, mask: npt.NDArray[Any]) -> dict[str, Any]:
+    def join(self, observation: Any, mask: Array) -> dict[str, Any]:
         """An observation, or many, and the mask as a dict."""
         mask = mask.astype(self.dtype, copy=False)
         if self.ones_when_over:
@@ -253,7 +254,7 @@ class MaskedVectorEnv(_Boards):
         space = self._form.space(env.single_observation_space, env.single_action_space)
         self.single_observation_space = space
         self.observation_space = batch_space(space, env.num_envs)
-        self._masks: npt.NDArray[Any] | None = None
+        self._masks: Array | None = None
 
     def seen(self, observations: Any, infos: Infos) -> tuple[Any, Infos]:
         if "final_obs" in infos:
@@ -268,11 +269,11 @@ class MaskedVectorEnv(_Boards):
         return self._form.join(observations, masks), infos
 
 
-def mask_in(info: dict[str, Any], env: Any) -> npt.NDArray[Any]:
+def mask_in(info: dict[str, Any], env: Any) -> Array:
     """The mask in an info of `env`; a ValueError if there is none."""
     if INFO_KEY not in info:
         raise ValueError(f"{env} gives no action mask: its info must have {INFO_KEY!r}; it has {sorted(info)}")
-    mask: npt.NDArray[Any] = info[INFO_KEY]
+    mask: Array = info[INFO_KEY]
     return mask
 
 

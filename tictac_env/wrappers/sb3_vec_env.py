@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.vector import AutoresetMode
 
+from tictac_env.arrays import Array, Ints
 from tictac_env.envs.single import check_options
 from tictac_env.envs.vector.vector_env import CALLED_ONCE, BoardVectorEnv
 from tictac_env.games import Game, gym_keywords, shown
@@ -95,7 +96,7 @@ class SB3VecEnv(VecEnv):
         self._began = time.time()
         self._returns, self._lengths = np.zeros(self.num_envs), np.zeros(self.num_envs, np.int64)
 
-    def reset(self) -> npt.NDArray[Any]:
+    def reset(self) -> Array:
         """Begins a game on every board, with the seeds and options set before, which hold for this reset only.
 
         Returns:
@@ -117,7 +118,7 @@ class SB3VecEnv(VecEnv):
         self._returns[:], self._lengths[:] = 0, 0
         return np.asarray(observations)
 
-    def step_async(self, actions: npt.NDArray[np.int64]) -> None:
+    def step_async(self, actions: Ints) -> None:
         """Stores the actions that `step_wait` plays: integers in [0, num_actions), (num_envs,)."""
         self._actions = actions
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from tictac_env.arrays import Array, Bools, Ints
 from tictac_env.compiled import machine_code
 from tictac_env.envs.protocol import MAX_STARTS, NOT_GIVEN, PLAY_AS
 from tictac_env.envs.single import MAX_INT, NOT_SEEDED, Arguments, why_impossible
@@ -19,8 +19,6 @@ from tictac_env.envs.vector.boards import (
     ROWS,
     WAITING,
     Boards,
-    Bools,
-    Ints,
     ResetOptions,
     StepBuffers,
     aligned,
@@ -50,12 +48,10 @@ from tictac_env.rng import STATES, mix, new_state
 Infos = dict[str, Any]
 
 
-def step_infos(
-    boards: Boards, output: StepBuffers, with_outcomes: bool, show: Callable[[npt.NDArray[Any]], npt.NDArray[Any]]
-) -> Infos:
+def step_infos(boards: Boards, output: StepBuffers, with_outcomes: bool, show: Callable[[Array], Array]) -> Infos:
     """The infos of a step, without illegal actions and final infos; each array as `show` returns it."""
     every = np.ones(len(boards.own), np.bool_)
-    shown: dict[str, npt.NDArray[Any]] = {
+    shown: dict[str, Array] = {
         "action_mask": output.action_masks,
         "seat": boards.learner,
         "opponent_action": boards.opponent_action,
@@ -88,7 +84,7 @@ def final_infos(output: StepBuffers, num_illegal: int) -> Infos:
     return {"final_obs": last, "_final_obs": ended, "final_info": final, "_final_info": ended.copy()}
 
 
-def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def read_only(array: Array) -> Array:
     """A view of an array that cannot be written to."""
     view = array.view()
     view.flags.writeable = False
@@ -430,7 +426,7 @@ class BoardBatch:
         self._replies[:] = -1
 
 
-def observations_of(kind: ObservationType, game: Game, boards: Boards) -> npt.NDArray[Any]:
+def observations_of(kind: ObservationType, game: Game, boards: Boards) -> Array:
     """The learners' observations of N boards, for a type that no kernel writes: (N, ...)."""
     # Own stones are the learner's: the stones change places where the other side is to move.
     own, opp, learners = boards.own, boards.opp, boards.learner

@@ -5,14 +5,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from tictac_env.arrays import Bools, Bytes, Floats, Ints
 from tictac_env.games import Game
 from tictac_env.observation import observation_type
-
-Ints = npt.NDArray[np.int64]
-Bytes = npt.NDArray[np.int8]
-Floats = npt.NDArray[np.float64]
 
 
 class Boards(NamedTuple):
@@ -107,9 +103,6 @@ def aligned(shape: tuple[int, ...]) -> Ints:
 def int64_array(numbers: list[int]) -> Ints:
     """An int64 array of the numbers."""
     return np.array(numbers, np.int64)
-
-
-Bools = npt.NDArray[np.bool_]
 
 
 class StepArrays(NamedTuple):

@@ -14,6 +14,7 @@ from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
+from tictac_env.arrays import Bools, Bytes, Floats, Ints
 from tictac_env.checks import flag, one_of, positive, whole
 from tictac_env.compiled import in_one_line
 from tictac_env.envs.protocol import NOT_GIVEN, PLAY_AS, REWARDS
@@ -26,7 +27,7 @@ from tictac_env.envs.vector.board_batch import (
     read_only,
     step_infos,
 )
-from tictac_env.envs.vector.boards import OVER, Ints, ResetOptions, StepBuffers
+from tictac_env.envs.vector.boards import OVER, ResetOptions, StepBuffers
 from tictac_env.games import Game, describe_game, game_name, shown
 from tictac_env.observation import Observer
 from tictac_env.policies import Policy
@@ -37,8 +38,7 @@ from tictac_env.render.window import RENDER_FPS, RENDER_MODES, Display
 MAX_ENVS, MAX_THREADS = 1 << 22, 256
 """4,194,304 boards of Connect Four take 4 GB."""
 
-Bools = npt.NDArray[np.bool_]
-Step = tuple[Any, npt.NDArray[np.float64], npt.NDArray[np.bool_], npt.NDArray[np.bool_], Infos]
+Step = tuple[Any, Floats, Bools, Bools, Infos]
 
 
 class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
@@ -209,12 +209,12 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
             raise ValueError(f"it is not a state of these boards: {error}") from None
 
     @property
-    def opponent_numbers(self) -> npt.NDArray[np.int64]:
+    def opponent_numbers(self) -> Ints:
         """The number of the `OpponentPool` member on each board: int64 (num_envs,); 0 without a pool."""
-        numbers: npt.NDArray[np.int64] = self._batch.boards.member.copy()
+        numbers: Ints = self._batch.boards.member.copy()
         return numbers
 
-    def action_masks(self) -> npt.NDArray[np.int8]:
+    def action_masks(self) -> Bytes:
         """The action masks, int8 (num_envs, num_actions): 1 if legal. If a game is over: all 1 in the mode NEXT_STEP,
         which ignores the board's next action, all 0 in the other modes and before the first reset.
         """
@@ -222,7 +222,7 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
         self._batch.show(output)
         return output.action_masks
 
-    def sample_actions(self) -> npt.NDArray[np.int64]:
+    def sample_actions(self) -> Ints:
         """A uniformly drawn legal action for each board: int64 (num_envs,); 0 if its game is over.
 
         The draws are seeded by `reset(seed=...)` and do not depend on the number of boards.
@@ -434,9 +434,9 @@ class BoardView:
         position: Position = self._envs.batch[self._number]
         return position
 
-    def action_masks(self) -> npt.NDArray[np.int8]:
+    def action_masks(self) -> Bytes:
         """The board's action mask, int8 (num_actions,), as `BoardVectorEnv.action_masks` gives it."""
-        mask: npt.NDArray[np.int8] = self._envs.action_masks()[self._number]
+        mask: Bytes = self._envs.action_masks()[self._number]
         return mask
 
     def render(self) -> Any:
