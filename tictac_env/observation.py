@@ -11,9 +11,10 @@ import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
+import numpy.typing as npt
 from gymnasium import spaces
 
 from tictac_env.arrays import Array, Bools, Bytes, Ints
@@ -151,6 +152,12 @@ def action_masks(game: Game, legal: Ints) -> Bytes:
     return masks
 
 
+Observation: TypeAlias = Any
+"""An observation, or those of many boards: an array, or with obs_type="code" an int; wrappers make others of them."""
+Infos: TypeAlias = dict[str, Any]
+"""The infos that `reset` and `step` return beside observations."""
+Space: TypeAlias = spaces.Space[Any]
+
 MAX_MASKS = 1024
 """The number of masks to remember; a board with gravity has at most 2 ** cols."""
 MAX_CODE_CELLS = 39
@@ -159,7 +166,7 @@ MAX_CODE_CELLS = 39
 PLANES, BOARD, CODE = range(3)
 """The `kernel` of the types that `envs.vector.passes.write_observations` writes."""
 
-Observe = Callable[[int, int, int], Any]
+Observe: TypeAlias = Callable[[int, int, int], Observation]
 
 
 @dataclass(frozen=True)
@@ -187,7 +194,7 @@ class ObservationType:
     name: str
     dtype: type[np.generic]
     shape: Callable[[Game], tuple[int, ...]]
-    space: Callable[[Game], spaces.Space[Any]]
+    space: Callable[[Game], Space]
     observe_many: Callable[[Game, Ints, Ints, Ints | None], Array]
     read: Callable[[Game, Array], tuple[int, int]]
     observer: Callable[[Cells], Observe] | None = None
@@ -303,7 +310,7 @@ OBSERVATION_TYPES: dict[str, ObservationType] = {
 """
 
 
-def observation_type(name: Any) -> ObservationType:
+def observation_type(name: object) -> ObservationType:
     """The observation type called `name`; a ValueError if there is none."""
     kind = OBSERVATION_TYPES.get(name) if isinstance(name, str) else None
     if kind is None:
@@ -311,7 +318,7 @@ def observation_type(name: Any) -> ObservationType:
     return kind
 
 
-def observation_type_of(game: Game, space: spaces.Space[Any]) -> ObservationType:
+def observation_type_of(game: Game, space: Space) -> ObservationType:
     """The type of the game's observations whose space is `space`, in any dtype: as they are, flattened, or with the
     planes last. `fit` gives them that form.
 
@@ -330,7 +337,7 @@ def observation_type_of(game: Game, space: spaces.Space[Any]) -> ObservationType
     raise ValueError(f"no observation of {game!r} fits the model's observation space {space}")
 
 
-def shows_same(space: spaces.Space[Any], own: spaces.Space[Any]) -> bool:
+def shows_same(space: Space, own: Space) -> bool:
     """True if a space is that of the observations of `own`, in any dtype: as they are, flattened, or with the planes
     last.
     """
@@ -344,12 +351,12 @@ def shows_same(space: spaces.Space[Any], own: spaces.Space[Any]) -> bool:
 
 
 @functools.lru_cache(maxsize=64)
-def _space(kind: ObservationType, game: Game) -> spaces.Space[Any]:
+def _space(kind: ObservationType, game: Game) -> Space:
     """`kind.space(game)`, made once, to compare others with: a `Box` takes a tenth of a millisecond."""
     return kind.space(game)
 
 
-def fit(observations: Any, space: spaces.Space[Any] | None, many: bool = False, who: object = "the space") -> Any:
+def fit(observations: Observation, space: Space | None, many: bool = False, who: object = "the space") -> Observation:
     """An observation in the shape and dtype of a model's observation space.
 
     Args:
@@ -380,7 +387,7 @@ def planes_last(shape: tuple[int, ...]) -> tuple[int, ...] | None:
     return (*shape[1:], 2) if len(shape) == 3 and shape[0] == 2 else None
 
 
-def read_observation(game: Game, observation: Any) -> tuple[int, int]:
+def read_observation(game: Game, observation: npt.ArrayLike) -> tuple[int, int]:
     """The bits (own, opp) an observation of any type shows, flattened or not: the inverse of `Observer.observe`.
 
     The size tells the type. Of types of one size the first in `OBSERVATION_TYPES` reads it.
@@ -431,6 +438,6 @@ class Observer:
         return mask.copy()
 
 
-def _observe_one(name: str, game: Game, own: int, opp: int, seat: int) -> Any:
+def _observe_one(name: str, game: Game, own: int, opp: int, seat: int) -> Observation:
     """An observation of a type without an `observer`."""
     return OBSERVATION_TYPES[name].observe_many(game, *(np.array([value], np.int64) for value in (own, opp, seat)))[0]

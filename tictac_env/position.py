@@ -304,7 +304,7 @@ class Position:
         moves = self.recent_moves if has_all_moves else _some_moves(self.game, self.own, self.opp)
         return format_moves(self.game, moves)
 
-    def check(self, action: Any) -> int:
+    def check(self, action: object) -> int:
         """`action` as an int, if it may be played here.
 
         Raises:
@@ -353,7 +353,7 @@ class Position:
         return render_svg(self)
 
 
-def as_action(action: Any, num_actions: int) -> int:
+def as_action(action: object, num_actions: int) -> int:
     """`action` as an int, if `as_integer` accepts it.
 
     Raises:
@@ -386,7 +386,7 @@ def as_integer(value: Any) -> int | None:
         return None
 
 
-def illegal_move(position: Position, action: Any, who: str = "", hint: str = "") -> IllegalMove:
+def illegal_move(position: Position, action: object, who: str = "", hint: str = "") -> IllegalMove:
     """The error for an illegal `action` in range; `who` names the policy that chose it, `hint` a remedy."""
     legal = position.legal_actions
     allowed = f"legal are {', '.join(map(str, legal))}" if legal else "the game is over"

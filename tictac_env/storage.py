@@ -19,7 +19,7 @@ import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeAlias
 
 import numpy as np
 
@@ -31,6 +31,9 @@ except ImportError:  # not on POSIX
     fcntl = None  # type: ignore[assignment]
 if sys.platform == "win32":
     import msvcrt
+
+JsonObject: TypeAlias = dict[str, Any]
+"""An object of JSON, by the names of its fields."""
 
 META = "meta.json"
 PART = ".part"
@@ -183,7 +186,7 @@ def save_text(path: str | os.PathLike[str], text: str) -> None:
         file.write(text.encode())
 
 
-def csv_of(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
+def csv_of(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> str:
     """The rows as CSV, below a line of the columns."""
     text = io.StringIO()
     writer = csv.DictWriter(text, columns, lineterminator="\n")
@@ -192,7 +195,9 @@ def csv_of(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
     return text.getvalue()
 
 
-def save_arrays(path: str | os.PathLike[str], kind: str, meta: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
+def save_arrays(
+    path: str | os.PathLike[str], kind: str, meta: Mapping[str, object], arrays: Mapping[str, Array]
+) -> None:
     """Writes arrays and what belongs to them into an .npz archive (`numpy.load` reads the arrays).
 
     The same content makes the same file, whenever it is written, so the hash of a file tells what it holds.
@@ -272,7 +277,7 @@ def sha256(*paths: Path) -> str:
     return digest.hexdigest()
 
 
-def load_meta(path: str | os.PathLike[str], kind: str) -> dict[str, Any]:
+def load_meta(path: str | os.PathLike[str], kind: str) -> JsonObject:
     """The meta data that `save_arrays` wrote; raises as `load_arrays` does, and reads no array."""
     with _readable_as(path, kind), archive_in(path) as archive:
         header = json_in(archive, META)
@@ -286,7 +291,7 @@ def load_meta(path: str | os.PathLike[str], kind: str) -> dict[str, Any]:
 
 def load_arrays(
     path: str | os.PathLike[str], kind: str, most_bytes: int = LARGEST
-) -> tuple[dict[str, Any], dict[str, Array]]:
+) -> tuple[JsonObject, dict[str, Array]]:
     """The meta data and the arrays that `save_arrays` wrote.
 
     Args:
@@ -337,8 +342,8 @@ def _array_bytes(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> int:
 
 @contextmanager
 def reading(
-    path: str | os.PathLike[str], kind: str, what: str, most_bytes: Callable[[dict[str, Any]], int] | None = None
-) -> Iterator[tuple[dict[str, Any], dict[str, Array]]]:
+    path: str | os.PathLike[str], kind: str, what: str, most_bytes: Callable[[JsonObject], int] | None = None
+) -> Iterator[tuple[JsonObject, dict[str, Array]]]:
     """The meta data and the arrays that `save_arrays` wrote, for a block that makes something of them.
 
     Args:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from random import Random
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from tictac_env.checks import parse_whole, positive, whole
 from tictac_env.games import UNFINISHED, Game, describe_game, game_name, game_of, get_game, shown
@@ -18,7 +18,7 @@ from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
 from tictac_env.rng import STATES
 from tictac_env.solver.enumerate import tabulate
-from tictac_env.storage import csv_of, read_json
+from tictac_env.storage import JsonObject, csv_of, read_json
 
 
 class Entrant(NamedTuple):
@@ -120,7 +120,7 @@ class GameRecord:
             raise ValueError(f"the result {self.result} is not that of the game {self.moves!r}")
         return positions
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """The record under plain names, for JSON and CSV; the players' settings as objects."""
         fixture = self.fixture
         return {
@@ -173,7 +173,7 @@ def game_called(name: str) -> Game:
     Raises:
         ValueError: there is no such game.
     """
-    described: str | Mapping[str, Any] = read_json(name) if name.startswith("{") else name
+    described: str | JsonObject = read_json(name) if name.startswith("{") else name
     return get_game(described) if isinstance(described, str) else game_of(described)
 
 

@@ -42,7 +42,7 @@ from tictac_env.policies.policy import illegal_choice
 from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
 from tictac_env.progress import progress_bar
-from tictac_env.storage import load_arrays, read_json, save_arrays, save_text, sha256, writing
+from tictac_env.storage import JsonObject, load_arrays, read_json, save_arrays, save_text, sha256, writing
 
 
 class Chunk(NamedTuple):
@@ -173,7 +173,7 @@ class Proof:
     """
 
     player: PlayerIdentity
-    game: str | dict[str, Any]
+    game: str | JsonObject
     cell_bits: tuple[tuple[int, ...], ...]
     seat: int
     seed: int
@@ -347,7 +347,7 @@ def read_proof(folder: str | os.PathLike[str]) -> Proof:
     return proof
 
 
-def _hash_of(fields: dict[str, Any]) -> str:
+def _hash_of(fields: JsonObject) -> str:
     return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
 
 

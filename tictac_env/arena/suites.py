@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import erfc, sqrt
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +28,7 @@ from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
 from tictac_env.progress import track
 from tictac_env.solver.enumerate import NO_SCORE, loss_score, tabulate
-from tictac_env.storage import reading, save_arrays, save_text
+from tictac_env.storage import JsonObject, reading, save_arrays, save_text
 
 INVALID = -1000
 """An illegal action in the analyses of other solvers."""
@@ -193,7 +193,7 @@ class Suite:
     name: str
     positions: PositionBatch
     scores: npt.NDArray[np.int16] = field(repr=False)
-    about: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    about: Mapping[str, object] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, name: str, scored: Sequence[ScoredPosition]) -> Suite:
@@ -231,7 +231,7 @@ class Suite:
     def sha256(self) -> str:
         """The hash of its game, positions and scores, in hexadecimal."""
         try:
-            game: Any = describe_game(self.game)
+            game: str | JsonObject = describe_game(self.game)
         except ValueError:  # a game of the user's that is not registered
             game = repr(self.game)
         head = {"game": game, "positions": len(self), "actions": self.game.num_actions}

@@ -14,7 +14,7 @@ from tictac_env.arrays import Bytes
 from tictac_env.checks import one_of
 from tictac_env.envs.single import ON_ILLEGAL, unfinished
 from tictac_env.games import UNFINISHED, Game, game_name, get_game
-from tictac_env.observation import Canvas, Observer
+from tictac_env.observation import Canvas, Infos, Observer, Space
 from tictac_env.position import Position, as_action, illegal_move
 from tictac_env.render.window import RENDER_FPS, RENDER_MODES, Display
 
@@ -149,20 +149,20 @@ class BoardAECEnv(AECEnv):  # type: ignore[misc]  # PettingZoo ships no types
         self._cumulative_rewards: dict[str, float] = {}
         self.terminations: dict[str, bool] = {}
         self.truncations: dict[str, bool] = {}
-        self.infos: dict[str, dict[str, Any]] = {}
+        self.infos: dict[str, Infos] = {}
 
     @property
     def position(self) -> Position:
         """The position on the board."""
         return Position(self._game, self._own, self._opp, tuple(self._moves))
 
-    def observation_space(self, agent: str) -> spaces.Space[Any]:
+    def observation_space(self, agent: str) -> Space:
         return self.observation_spaces[agent]
 
-    def action_space(self, agent: str) -> spaces.Space[Any]:
+    def action_space(self, agent: str) -> Space:
         return self.action_spaces[agent]
 
-    def reset(self, seed: int | None = None, options: Mapping[str, Any] | None = None) -> None:
+    def reset(self, seed: int | None = None, options: Mapping[str, object] | None = None) -> None:
         """Begins a game.
 
         Args:
@@ -213,7 +213,7 @@ class BoardAECEnv(AECEnv):  # type: ignore[misc]  # PettingZoo ships no types
         """The board, int8 (rows, cols, 2): the first player's stones, then the second's."""
         return self._canvas.planes(*self.position.stones, 0)
 
-    def last(self, observe: bool = True) -> tuple[dict[str, Bytes] | None, float, bool, bool, dict[str, Any]]:
+    def last(self, observe: bool = True) -> tuple[dict[str, Bytes] | None, float, bool, bool, Infos]:
         """Observation, cumulative reward, termination, truncation and info of the agent whose turn it is.
 
         Raises:
@@ -246,7 +246,7 @@ class BoardAECEnv(AECEnv):  # type: ignore[misc]  # PettingZoo ships no types
             if self._turns == turn:
                 raise RuntimeError(f"call step() or reset() each time in a loop over agent_iter(): {self.position!r}")
 
-    def step(self, action: Any) -> None:
+    def step(self, action: int | None) -> None:
         """Plays a move for the agent whose turn it is.
 
         Args:

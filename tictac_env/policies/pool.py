@@ -17,7 +17,7 @@ from tictac_env.arrays import Floats, Ints
 from tictac_env.checks import parse_whole
 from tictac_env.games import Game, game_name, shown
 from tictac_env.policies.adapters import ModelPolicy
-from tictac_env.policies.loading import Player, as_policy, check_player
+from tictac_env.policies.loading import Player, PlayerLike, as_policy, check_player
 from tictac_env.policies.policy import Policy, actions_of
 from tictac_env.policies.snapshot import Snapshot
 from tictac_env.position import Position
@@ -49,7 +49,7 @@ class Mixture(Policy):
     obs_type = "planes"
     """The observation type of its functions; see `seeing`."""
 
-    def __init__(self, policies: Sequence[Any], weights: Sequence[float] | None = None) -> None:
+    def __init__(self, policies: Sequence[PlayerLike], weights: Sequence[float] | None = None) -> None:
         self.players = list(policies)
         if not self.players:
             raise ValueError(f"a {self.name} needs at least one policy")
@@ -133,12 +133,12 @@ class Mixture(Policy):
         self._process = os.getpid()
         self._elsewhere = mmap.mmap(-1, 1)  # 1 once another process does; forked processes share this byte
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         if get_spawning_popen() is not None:  # pickled as an argument of a new process
             self._elsewhere[0] = 1
         return {name: value for name, value in vars(self).items() if name not in ("_elsewhere", "_process")}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: dict[str, object]) -> None:
         vars(self).update(state)
         self._own_process()
 
@@ -220,7 +220,7 @@ class OpponentPool(Mixture):
 
     name = "pool"
 
-    def add(self, opponent: Any, weight: float = 1.0) -> None:
+    def add(self, opponent: PlayerLike, weight: float = 1.0) -> None:
         """Adds an opponent; of a learner, a copy that learns no more.
 
         Raises:
@@ -236,7 +236,7 @@ class OpponentPool(Mixture):
             raise
 
 
-def frozen(player: Any) -> Any:
+def frozen(player: PlayerLike) -> PlayerLike:
     """A copy of a player that can learn, as it plays now; any other player itself.
 
     Raises:

@@ -36,16 +36,15 @@ from tictac_env.envs.vector.passes import (
     write_observations,
 )
 from tictac_env.games import UNFINISHED, Game
-from tictac_env.observation import ObservationType, observation_type
+from tictac_env.observation import Infos, ObservationType, observation_type
 from tictac_env.policies import Policy
+from tictac_env.policies.adapters import AnyFunction
 from tictac_env.policies.heuristics import random_choices, rule_choices
 from tictac_env.policies.policy import actions_of, illegal_choice
 from tictac_env.policies.pool import OpponentPool
 from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
 from tictac_env.rng import STATES, mix, new_state
-
-Infos = dict[str, Any]
 
 
 def step_infos(boards: Boards, output: StepBuffers, with_outcomes: bool, show: Callable[[Array], Array]) -> Infos:
@@ -201,10 +200,10 @@ class BoardBatch:
     def _bind(self) -> None:
         """Makes the views and forgets the machine code, which copies cannot share."""
         self.boards = boards_of(self.rows)
-        self._step: Callable[..., Any] | None = None  # machine code
-        self._sample: Callable[..., Any] | None = None
+        self._step: AnyFunction | None = None  # machine code
+        self._sample: AnyFunction | None = None
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {name: value for name, value in self.__dict__.items() if name not in ("boards", "_step", "_sample")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -316,7 +315,7 @@ class BoardBatch:
             raises = self._settings.raises
             invalid = passes.first_invalid(game, boards.own, boards.opp, boards.phase, actions, raises)
             return (invalid, 0, 0) if invalid >= 0 else (-1, *self._step_in_python(actions, output, self._count))
-        arguments: Any = (game, self._rows, actions, self._replies, self._settings, output.arrays)
+        arguments: tuple[object, ...] = (game, self._rows, actions, self._replies, self._settings, output.arrays)
         if self._threads > 1:
             arguments = (*arguments[:4], *self._settings, output.arrays, self._threads)
         # Machine code is looked up once: the types of the arguments never change, and it is called without checking
@@ -333,7 +332,7 @@ class BoardBatch:
         return actions
 
     def _sample_to(self, actions: Ints) -> None:
-        arguments: Any = (self._game, self._rows, actions)
+        arguments: tuple[object, ...] = (self._game, self._rows, actions)
         if self._threads > 1:
             arguments = (*arguments, self._threads)
         if self._sample is None:

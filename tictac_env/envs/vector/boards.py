@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from tictac_env.arrays import Bools, Bytes, Floats, Ints
+from tictac_env.arrays import Array, Bools, Bytes, Floats, Ints
 from tictac_env.games import Game
 from tictac_env.observation import observation_type
 
@@ -150,7 +150,7 @@ class StepBuffers:
         # write both in one way, with a shift.
         rows = num_envs * (1 + with_finals)
         kind = observation_type(obs_type)
-        every: Any = np.empty((rows, *kind.shape(game)), kind.dtype)
+        every: Array = np.empty((rows, *kind.shape(game)), kind.dtype)
         written = kind.kernel is not None
         cells = every.reshape(-1) if written and kind.dtype is np.int8 else np.empty(0, np.int8)
         codes = every.reshape(-1) if written and kind.dtype is np.int64 else np.empty(0, np.int64)
@@ -160,6 +160,6 @@ class StepBuffers:
         self.finals = np.zeros((4, num_envs if with_finals else 0), np.int64)
         self.arrays = StepArrays(cells, codes, masks, self.rewards, ended, self.finals)
         self.terminated: Bools = ended.view(np.bool_)
-        self.observations: Any = every[:num_envs]
-        self.last_observations: Any = every[num_envs:]
+        self.observations = every[:num_envs]
+        self.last_observations = every[num_envs:]
         self.action_masks = masks.reshape(rows, game.num_actions)[:num_envs]
