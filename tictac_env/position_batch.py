@@ -43,6 +43,11 @@ class PositionBatch:
         opp = np.array([position.opp for position in positions], np.int64)
         return cls(games.pop(), own, opp)
 
+    @property
+    def plies(self) -> Ints:
+        """The number of stones on each board: int64 (B,)."""
+        return np.array([stones.bit_count() for stones in (self.own | self.opp).tolist()], np.int64)
+
     def check(self) -> None:
         """Checks that the stones lie on the board, each on a cell of its own.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -79,8 +79,7 @@ def fixed_actions(policy: Policy, batch: PositionBatch, seed: int) -> Ints:
         ValueError: `act_many` does not answer as it must.
         IllegalMove: an action is out of range.
     """
-    seeds: Any = position_seed(batch.own, batch.opp, seed)  # type: ignore[arg-type]  # its arithmetic is that of arrays
-    actions = actions_of(policy, batch, seeds)
+    actions = actions_of(policy, batch, position_seed(batch.own, batch.opp, seed))
     in_range = (actions >= (-1 if policy.forfeits else 0)) & (actions < batch.game.num_actions)
     if not in_range.all():
         wrong = int(np.flatnonzero(~in_range)[0])

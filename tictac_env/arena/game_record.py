@@ -185,7 +185,7 @@ ATTEMPTS = 10_000
 """After this number of random games without a new opening there is taken to be none."""
 RANDOM_STARTS = 500
 """Number of starting positions of each length in "random:PLIES"."""
-MOST = 200_000
+MAX_OPENINGS = 200_000
 """The most openings: Connect Four has 184,275 after 8 plies."""
 
 
@@ -216,8 +216,10 @@ def all_openings(game: str | Game, plies: int = 2) -> list[Position]:
         for position in following:
             if not position.is_over:
                 openings.setdefault(position)
-            if len(openings) > MOST:
-                raise ValueError(f"there are more than {MOST:,} openings of {ply} plies, and {plies} were asked for")
+            if len(openings) > MAX_OPENINGS:
+                raise ValueError(
+                    f"there are more than {MAX_OPENINGS:,} openings of {ply} plies, and {plies} were asked for"
+                )
         layer = list(openings)
         if not layer:
             raise ValueError(f"there are no openings of {plies} plies: the game is over by then")
@@ -244,7 +246,7 @@ def sampled_openings(game: str | Game, plies: int, count: int, seed: int = 0) ->
         >>> [opening.ply for opening in sampled_openings("ConnectFour-v0", plies=6, count=3)]
         [6, 6, 6]
     """
-    rules, plies, count = get_game(game), whole("plies", plies), positive("count", count, MOST)
+    rules, plies, count = get_game(game), whole("plies", plies), positive("count", count, MAX_OPENINGS)
     rng = Random(whole("seed", seed))
     openings: dict[Position, None] = {}
     misses = 0

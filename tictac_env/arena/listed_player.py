@@ -133,5 +133,5 @@ class ListedPlayer(Policy):
         """The positions of a batch by their ply: what is listed there, and their rows in the batch."""
         if batch.game != self.game:
             raise ValueError(f"the proof of {self} is of {self.game!r}, not {batch.game!r}")
-        plies = np.array([stones.bit_count() for stones in (batch.own | batch.opp).tolist()])
+        plies = batch.plies
         return [(self._plies.get(ply, NONE), np.flatnonzero(plies == ply)) for ply in np.unique(plies).tolist()]

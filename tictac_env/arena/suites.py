@@ -181,7 +181,7 @@ class Suite:
         name: its name in results.
         positions: the N positions.
         scores: int16 (N, num_actions), the exact scores (see `ScoredPosition`), `NO_SCORE` where an action is illegal.
-        about: the way it was made, as JSON can hold it; not part of the hash.
+        origin: the way it was made, as JSON can hold it; not part of the hash.
 
     Example:
         >>> from tictac_env.arena import suite
@@ -193,7 +193,7 @@ class Suite:
     name: str
     positions: PositionBatch
     scores: npt.NDArray[np.int16] = field(repr=False)
-    about: Mapping[str, object] = field(default_factory=dict, repr=False)
+    origin: Mapping[str, object] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, name: str, scored: Sequence[ScoredPosition]) -> Suite:
@@ -219,8 +219,7 @@ class Suite:
     @functools.cached_property
     def plies(self) -> Ints:
         """The number of stones on each board: int64 (N,)."""
-        stones = (self.positions.own | self.positions.opp).tolist()
-        return np.array([cells.bit_count() for cells in stones], np.int64)
+        return self.positions.plies
 
     @functools.cached_property
     def phases(self) -> npt.NDArray[np.uint8]:
@@ -266,7 +265,7 @@ class Suite:
         Raises:
             ValueError: its game is not registered.
         """
-        meta = {"name": self.name, "game": describe_game(self.game), "sha256": self.sha256, "about": dict(self.about)}
+        meta = {"name": self.name, "game": describe_game(self.game), "sha256": self.sha256, "origin": dict(self.origin)}
         save_arrays(path, KIND, meta, {"own": self.positions.own, "opp": self.positions.opp, "scores": self.scores})
 
     @classmethod
@@ -284,7 +283,7 @@ class Suite:
                 raise ValueError("its positions are not two rows of int64")
             if scores.dtype != np.int16 or scores.shape != (len(own), game.num_actions) or not len(own):
                 raise ValueError(f"its scores are {scores.dtype} {scores.shape}")
-            suite = cls(str(meta["name"]), PositionBatch(game, own, opp), scores, dict(meta["about"]))
+            suite = cls(str(meta["name"]), PositionBatch(game, own, opp), scores, dict(meta["origin"]))
             suite.positions.check()
             if ((scores != NO_SCORE) != suite.positions.action_masks()).any():
                 raise ValueError("its scores are not those of the legal actions of unfinished positions")
@@ -369,17 +368,17 @@ def as_suite(
         scored = suite(positions)
     elif isinstance(positions, Suite):
         scored = positions
-    elif isinstance(positions, (str, os.PathLike)) and Path(positions).suffix == ".npz":
+    elif not isinstance(positions, (str, os.PathLike)):
+        scored = Suite.of("positions", positions)
+    elif Path(positions).suffix == ".npz":
         scored = Suite.load(positions)
-    elif isinstance(positions, (str, os.PathLike)):
+    else:
         try:
             read = read_scored_positions(positions, "ConnectFour-v0" if game is None else game)
         except FileNotFoundError as error:
             path, hint = os.fspath(positions), did_you_mean(os.fspath(positions), HASHES)
             raise FileNotFoundError(f"there is no file {path!r}, and no suite of that name; {hint}") from error
         scored = Suite.of(Path(positions).name, read)
-    else:
-        scored = Suite.of("positions", positions)
     if game is not None and scored.game != get_game(game):
         raise ValueError(f"{scored.name} has positions of the game {scored.game!r}, not of {get_game(game)!r}")
     return scored

@@ -152,7 +152,7 @@ class Mixture(Policy):
         actions = np.empty(len(batch), np.int64)
         for number in np.unique(drawn).tolist():
             rows = np.flatnonzero(drawn == number)
-            member_seeds: Any = mix(seeds[rows])  # type: ignore[arg-type]  # works on arrays too
+            member_seeds = mix(seeds[rows])
             actions[rows] = actions_of(self.member(number, batch.game), batch.where(rows), member_seeds)
         return actions
 

@@ -399,7 +399,7 @@ class BoardBatch:
             if not external:
                 break
             waiting = np.flatnonzero(boards.phase >= WAITING)
-            seeds: Any = mix(boards.state[waiting])  # type: ignore[arg-type]  # works on arrays too
+            seeds = mix(boards.state[waiting])
             members, own, opp = boards.member[waiting], boards.own[waiting], boards.opp[waiting]
             self._replies[waiting] = opponents.answers(waiting, members, own, opp, seeds)
         else:
