@@ -279,7 +279,7 @@ def build(name: str, before: list[Suite], cache: Path, workers: Workers) -> Suit
 
 def rows(found: Suite) -> list[dict[str, Any]]:
     """The contents of a suite, phase by phase."""
-    out = []
+    out, plies = [], found.positions.plies
     for index, phase in enumerate(PHASES):
         among = found.phases == index
         best = found.scores[among].max(axis=1)
@@ -289,7 +289,7 @@ def rows(found: Suite) -> list[dict[str, Any]]:
             {
                 "suite": found.name,
                 "phase": phase,
-                "plies": f"{found.plies[among].min()}-{found.plies[among].max()}",
+                "plies": f"{plies[among].min()}-{plies[among].max()}",
                 "positions": int(among.sum()),
                 "won": values[1],
                 "drawn": values[0],

@@ -34,7 +34,7 @@ from tictac_env.arena.suites import (
     suite,
 )
 from tictac_env.arena.tournament import MatchResult, Tournament, play_match, round_robin
-from tictac_env.arena.verdicts import Exploitability, Verdict, exploitability, verdict
+from tictac_env.arena.verdicts import Verdict, verdict
 from tictac_env.lazy import lazily
 
 if TYPE_CHECKING:
@@ -49,7 +49,6 @@ __all__ = [
     "Comparison",
     "Entrant",
     "Estimate",
-    "Exploitability",
     "FiniteEstimate",
     "Fixture",
     "GameRecord",
@@ -76,7 +75,6 @@ __all__ = [
     "all_openings",
     "audit",
     "exact_results",
-    "exploitability",
     "move_accuracy",
     "play_match",
     "prove",

@@ -99,8 +99,12 @@ def audit_verdict_lines(verdict: AuditVerdict, game: str, width: int) -> Iterato
     yield f"  verdict ({verdict.method}; {verdict.basis}):"
     seats = tuple(zip(SEATS, (verdict.as_first, verdict.as_second), strict=True))
     for name, seat in seats:
-        figures = _searched_figures(seat) if isinstance(seat, SearchedSeat) else _walked_figures(seat)
-        yield f"    as {name}: {'; '.join(filter(None, [_beaten(seat), *figures]))}"
+        if isinstance(seat, SearchedSeat):
+            shares = f"v perfect {seat.against_perfect.percentages} (W/D/L)"
+            figures = f"{shares}; decided after {seat.decided_after:.4g} plies"
+        else:
+            figures = f"{_exact_shares(seat)}; gain {seat.gain:.4g}"
+        yield f"    as {name}: {'; '.join(filter(None, (_beaten(seat), figures)))}"
     if verdict.exploitability is None:
         yield f"    {legend(verdict.basis)}"
     else:
@@ -108,14 +112,6 @@ def audit_verdict_lines(verdict: AuditVerdict, game: str, width: int) -> Iterato
         yield f"    {legend(verdict.basis)} {V_PERFECT} {TERMS}"
     for name, seat in seats:
         yield from _lost_game_lines(seat, name, game, width)
-
-
-def _walked_figures(seat: SeatVerdict) -> list[str]:
-    return [_exact_shares(seat), f"gain {seat.gain:.4g}"]
-
-
-def _searched_figures(seat: SearchedSeat) -> list[str]:
-    return [f"v perfect {seat.against_perfect.percentages} (W/D/L)", f"decided after {seat.decided_after:.4g} plies"]
 
 
 def _lost_game_lines(seat: SeatVerdict | SearchedSeat, name: str, game: str, width: int) -> Iterator[str]:

@@ -8,7 +8,7 @@ import hashlib
 import io
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import erfc, sqrt
 from pathlib import Path
@@ -193,7 +193,7 @@ class Suite:
     name: str
     positions: PositionBatch
     scores: npt.NDArray[np.int16] = field(repr=False)
-    origin: Mapping[str, object] = field(default_factory=dict, repr=False)
+    origin: JsonObject = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, name: str, scored: Sequence[ScoredPosition]) -> Suite:
@@ -217,14 +217,9 @@ class Suite:
         return self.positions.game
 
     @functools.cached_property
-    def plies(self) -> Ints:
-        """The number of stones on each board: int64 (N,)."""
-        return self.positions.plies
-
-    @functools.cached_property
     def phases(self) -> npt.NDArray[np.uint8]:
         """The phase of each position as its place in `PHASES`: uint8 (N,)."""
-        return phases(self.game, self.plies)
+        return phases(self.game, self.positions.plies)
 
     @functools.cached_property
     def sha256(self) -> str:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import functools
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 
@@ -82,7 +80,11 @@ class Verdict:
 
     @property
     def exploitability(self) -> float:
-        """The mean of the gains, `nash_conv / 2`: 0 for perfect play."""
+        """The mean of the gains, `nash_conv / 2`: 0 for perfect play.
+
+        The best replies are found as by Johanson et al., "Accelerating best response calculation in large extensive
+        games", IJCAI 2011.
+        """
         return self.nash_conv / 2
 
     @property
@@ -94,30 +96,6 @@ class Verdict:
 
     def _repr_html_(self) -> str:
         return report.verdict_html(self._title, self.basis, (self.as_first, self.as_second), self.game)
-
-
-class Exploitability(NamedTuple):
-    """The gains of the best replies to a policy, beyond the value of the game.
-
-    Example:
-        >>> from tictac_env.arena import exploitability
-        >>> gains = exploitability("rule")
-        >>> float(gains), gains.first, gains.second
-        (1.0, 1.0, 1.0)
-    """
-
-    first: float
-    """Against the policy playing first."""
-    second: float
-    """Against the policy playing second."""
-
-    @property
-    def nash_conv(self) -> float:
-        """Their sum."""
-        return self.first + self.second
-
-    def __float__(self) -> float:
-        return self.nash_conv / 2
 
 
 def verdict(policy: PlayerLike, game: str | Game | None = None, seed: int = 0) -> Verdict:
@@ -145,26 +123,6 @@ def verdict(policy: PlayerLike, game: str | Game | None = None, seed: int = 0) -
     rules = game_for(game, policy)
     player = as_policy(policy, rules)
     return walk_replies(player, rules, seed).verdict
-
-
-def exploitability(policy: PlayerLike, game: str | Game | None = None, seed: int = 0) -> Exploitability:
-    """The gains of the best replies to each seat of a policy (Johanson et al., "Accelerating best response
-    calculation in large extensive games", 2011); `float()` of it is half their sum.
-
-    Arguments and errors are those of `verdict`. A warning names a policy that answers differently when it is asked
-    again.
-
-    Example:
-        >>> from tictac_env.arena import exploitability
-        >>> round(float(exploitability("random")), 5), float(exploitability("minimax"))
-        (0.95983, 0.0)
-    """
-    rules = game_for(game, policy)
-    player = as_policy(policy, rules)
-    walk = walk_replies(player, rules, seed)
-    if walk.basis == "draws its moves":
-        warnings.warn(report.legend(walk.basis, walk.policy), stacklevel=2)
-    return Exploitability(_gain(walk.first), _gain(walk.second))
 
 
 @dataclass(frozen=True, eq=False)

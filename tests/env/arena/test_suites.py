@@ -48,7 +48,8 @@ def test_the_positions_of_connect_four_are_decisive_different_and_balanced(name:
     assert len(folded(found)) == len(found)
     assert set(Counter(found.phases.tolist()).values()) == {len(found) // 3}
     assert phase_begins(found.game) == (0, 12, 24)
-    assert [found.plies[found.phases == phase].max() < end for phase, end in enumerate((12, 24, 42))] == [True] * 3
+    plies = found.positions.plies
+    assert [plies[found.phases == phase].max() < end for phase, end in enumerate((12, 24, 42))] == [True] * 3
     sources = found.origin["sources"]
     assert len(sources) >= 5
     for phase in PHASES:
@@ -66,7 +67,8 @@ def test_a_score_in_hundred_is_what_the_solver_says() -> None:
     solver = Solver(C4, opening_book=False)
     for name in OF_C4:
         found = suite(name)
-        rows = [row for row in range(7, len(found), 97) if found.plies[row] >= 14]
+        plies = found.positions.plies
+        rows = [row for row in range(7, len(found), 97) if plies[row] >= 14]
         solutions = solver.solve_many([found.positions[row] for row in rows])
         assert [solution.action_scores for solution in solutions] == [found[row].action_scores for row in rows]
 
@@ -77,8 +79,9 @@ def test_all_scores_are_what_another_solver_says() -> None:
     solver = bitbully.BitBully(None)
     for name in OF_C4:
         found = suite(name)
+        plies = found.positions.plies
         for row in range(0, len(found), 7 if name == "C4-Exact-v1" else 3):
-            if found.plies[row] >= 12:
+            if plies[row] >= 12:
                 position, scores = found[row]
                 told = solver.score_all_moves(bitbully.Board([int(move) - 1 for move in position.to_moves()]))
                 assert tuple(told.get(action) for action in range(7)) == scores
