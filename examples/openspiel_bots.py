@@ -12,8 +12,7 @@ import pyspiel
 from open_spiel.python.algorithms.exploitability import exploitability
 
 from tictac_apps.bridges.openspiel import BotPolicy, PolicyBot, SpielPolicy, load_game, state_of
-from tictac_env.arena import exploitability as our_exploitability
-from tictac_env.arena import play_match
+from tictac_env.arena import play_match, verdict
 from tictac_env.position import Position
 
 # 1. Our games, with their sizes as parameters, pass OpenSpiel's own tests.
@@ -45,6 +44,6 @@ for title, player in (("KInARow-v0:3x3-3", "random"), ("KInARow-v0:3x3-3", "rule
     theirs = pyspiel.load_game("tic_tac_toe") if title == "TicTacToe-v0" else load_game(title)
     began = time.process_time()
     found = exploitability(theirs, SpielPolicy(theirs, player))
-    seconds, expected = time.process_time() - began, float(our_exploitability(player, title))
+    seconds, expected = time.process_time() - began, verdict(player, title).exploitability
     print(f"{title}, {player}: OpenSpiel {found:.12f} ({seconds:.0f} CPU-s), tictac_env {expected:.12f}")
     assert abs(found - expected) < 1e-12

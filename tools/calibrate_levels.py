@@ -18,7 +18,7 @@ from benchmarks.exact_results import described
 from benchmarks.records import add_output, parser_of, positive, save
 from tictac_apps.bench.records import Row, RunSettings, RunStore, show
 from tictac_apps.cli.arguments import add_workers, chosen_workers
-from tictac_env.arena import exploitability, play_match
+from tictac_env.arena import play_match, verdict
 from tictac_env.games import get_game
 from tictac_env.policies import make_policy
 from tictac_env.policies.pool import level_settings
@@ -51,13 +51,13 @@ def numbers(game: str) -> range:
 
 
 def exact_row(number: int) -> Row:
-    found = exploitability(f"level:{number}", "TicTacToe-v0")
+    truth = verdict(f"level:{number}", "TicTacToe-v0")
     return {
         "level": number,
         "setting": described(level_settings(get_game("TicTacToe-v0"))[number - 1]),
-        "as first": found.first,
-        "as second": found.second,
-        "exploitability": float(found),
+        "as first": truth.as_first.gain,
+        "as second": truth.as_second.gain,
+        "exploitability": truth.exploitability,
     }
 
 

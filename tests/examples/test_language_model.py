@@ -15,7 +15,7 @@ torch = pytest.importorskip("torch", "2.9")  # it has Muon since then
 from benchmarks.text_learning import exploitability as exploitability_of  # noqa: E402
 from examples import language_model as example  # noqa: E402
 from tictac_apps.language_models import TextPolicy, TextSession  # noqa: E402
-from tictac_env.arena import exploitability, move_accuracy, suite, verdict  # noqa: E402
+from tictac_env.arena import move_accuracy, suite, verdict  # noqa: E402
 
 
 @pytest.mark.parametrize("reward", example.REWARDS)
@@ -86,7 +86,7 @@ class Lowest(example.LanguageModel):
 
 def test_exploitability_and_mistakes_are_those_of_the_arena() -> None:
     legal = suite("TTT-Exact-v1").positions.action_masks()
-    assert exploitability_of(legal / legal.sum(1, keepdims=True)) == pytest.approx(float(exploitability("random")))
+    assert exploitability_of(legal / legal.sum(1, keepdims=True)) == pytest.approx(verdict("random").exploitability)
     assert exploitability_of(np.zeros(legal.shape)) == 1  # each answer is illegal, and loses
     model, exam = Lowest(), example.Sessions("regret")
     player = TextPolicy(model.complete, retries=0, harness=example.ShortHarness())

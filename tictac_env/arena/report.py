@@ -8,11 +8,13 @@ from contextlib import suppress
 from html import escape
 
 from tictac_env.arena.basis import Basis
-from tictac_env.arena.outcomes import html_game, html_table, percentage
+from tictac_env.arena.outcomes import aligned_columns, html_game, html_table, percentage
 from tictac_env.arena.records import (
     AuditSuite,
     AuditVerdict,
+    Estimate,
     Measure,
+    PlayerRating,
     SearchedSeat,
     SeatRecord,
     SeatResult,
@@ -97,8 +99,12 @@ def audit_verdict_lines(verdict: AuditVerdict, game: str, width: int) -> Iterato
     yield f"  verdict ({verdict.method}; {verdict.basis}):"
     seats = tuple(zip(SEATS, (verdict.as_first, verdict.as_second), strict=True))
     for name, seat in seats:
-        figures = _searched_figures(seat) if isinstance(seat, SearchedSeat) else _walked_figures(seat)
-        yield f"    as {name}: {'; '.join(filter(None, [_beaten(seat), *figures]))}"
+        if isinstance(seat, SearchedSeat):
+            shares = f"v perfect {seat.against_perfect.percentages} (W/D/L)"
+            figures = f"{shares}; decided after {seat.decided_after:.4g} plies"
+        else:
+            figures = f"{_exact_shares(seat)}; gain {seat.gain:.4g}"
+        yield f"    as {name}: {'; '.join(filter(None, (_beaten(seat), figures)))}"
     if verdict.exploitability is None:
         yield f"    {legend(verdict.basis)}"
     else:
@@ -106,14 +112,6 @@ def audit_verdict_lines(verdict: AuditVerdict, game: str, width: int) -> Iterato
         yield f"    {legend(verdict.basis)} {V_PERFECT} {TERMS}"
     for name, seat in seats:
         yield from _lost_game_lines(seat, name, game, width)
-
-
-def _walked_figures(seat: SeatVerdict) -> list[str]:
-    return [_exact_shares(seat), f"gain {seat.gain:.4g}"]
-
-
-def _searched_figures(seat: SearchedSeat) -> list[str]:
-    return [f"v perfect {seat.against_perfect.percentages} (W/D/L)", f"decided after {seat.decided_after:.4g} plies"]
 
 
 def _lost_game_lines(seat: SeatVerdict | SearchedSeat, name: str, game: str, width: int) -> Iterator[str]:
@@ -180,6 +178,23 @@ def answer_lines(report: AnswersReport) -> Iterator[str]:
             yield f"      {miss.answer!r}, read as {miss.read_as}, after {miss.position or 'no moves'}"
     if report.transcript:
         yield f"    every answer: {report.transcript}"
+
+
+def rating_lines(players: Sequence[PlayerRating], anchor: str, confidence: float) -> list[str]:
+    """The lines of a table of ratings, below a line of titles."""
+    rows = [["player", f"Elo ({100 * confidence:g} %)", "score", "games", "distinct", "forfeits"]]
+    for player in players:
+        elo = "0" if player.name == anchor else player.elo.text()
+        counts = (f"{count:,}" for count in (player.games, player.distinct_games, player.forfeits))
+        rows.append([player.name, elo, percentage(player.score), *counts])
+    return aligned_columns(rows, left=2)
+
+
+def seats_line(first_advantage: Estimate, draws: Estimate) -> str:
+    """The line below the table, about playing first and about draws between equals."""
+    share, low, high = (100 * share for share in draws)
+    equals = f"equals draw {share:.1f} % ({low:.1f} to {high:.1f})"
+    return f"To play first is worth {first_advantage.text()} Elo; {equals}."
 
 
 def wrapped(line: str, width: int) -> list[str]:

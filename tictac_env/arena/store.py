@@ -126,23 +126,18 @@ class ResultStore:
         """All games, in the order in which they were added."""
         return self.games()
 
-    def games(
-        self, game: str | None = None, player: str | None = None, seed: int | None = None, forfeits: bool | None = None
-    ) -> Iterator[GameRecord]:
+    def games(self, game: str | None = None, player: str | None = None) -> Iterator[GameRecord]:
         """Some of the games, in the order in which they were added.
 
         Args:
             game: only games of this name.
             player: only games of players of this name.
-            seed: only games of tournaments with this seed.
-            forfeits: only games that were forfeited, or only those that were not.
 
         Raises:
             ValueError: the file is damaged; the message names it and the row.
         """
-        conditions = {"game = ?": game, "? IN (one.name, two.name)": player, "seed = ?": seed}
-        conditions["(forfeit <> '') = ?"] = forfeits
-        chosen = {condition: value for condition, value in conditions.items() if value is not None}
+        conditions = {"game = ?": game, "? IN (one.name, two.name)": player}
+        chosen: dict[str, str | int] = {condition: name for condition, name in conditions.items() if name is not None}
         return (record for _, record in self._select(chosen))
 
     def after(self, id: int, game: str, seed: int) -> Iterator[tuple[int, GameRecord]]:
@@ -300,5 +295,5 @@ def _row(record: GameRecord) -> tuple[Any, ...]:
     return (*values, _checksum(values))
 
 
-def _checksum(values: Iterable[Any]) -> str:
+def _checksum(values: Iterable[object]) -> str:
     return hashlib.blake2b(json.dumps(list(values)).encode(), digest_size=8).hexdigest()

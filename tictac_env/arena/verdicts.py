@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import functools
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tictac_env.arena import report
 from tictac_env.arena.basis import Basis, action_probabilities, basis_of
 from tictac_env.arena.outcomes import WinDrawLoss
 from tictac_env.arena.records import SeatVerdict
-from tictac_env.checks import Floats, Ints, whole
+from tictac_env.arrays import Bools, Floats, Ints
+from tictac_env.checks import whole
 from tictac_env.games import UNFINISHED, Game
 from tictac_env.policies import PlayerLike, Policy, as_policy, game_for
 from tictac_env.position import Position, format_moves
@@ -40,8 +38,8 @@ class Strategy:
     table: GameTable
     seat: int
     moves: Floats
-    reached: npt.NDArray[np.bool_]
-    forfeited: npt.NDArray[np.bool_]
+    reached: Bools
+    forfeited: Bools
 
 
 @dataclass(frozen=True)
@@ -82,7 +80,11 @@ class Verdict:
 
     @property
     def exploitability(self) -> float:
-        """The mean of the gains, `nash_conv / 2`: 0 for perfect play."""
+        """The mean of the gains, `nash_conv / 2`: 0 for perfect play.
+
+        The best replies are found as by Johanson et al., "Accelerating best response calculation in large extensive
+        games", IJCAI 2011.
+        """
         return self.nash_conv / 2
 
     @property
@@ -94,30 +96,6 @@ class Verdict:
 
     def _repr_html_(self) -> str:
         return report.verdict_html(self._title, self.basis, (self.as_first, self.as_second), self.game)
-
-
-class Exploitability(NamedTuple):
-    """The gains of the best replies to a policy, beyond the value of the game.
-
-    Example:
-        >>> from tictac_env.arena import exploitability
-        >>> gains = exploitability("rule")
-        >>> float(gains), gains.first, gains.second
-        (1.0, 1.0, 1.0)
-    """
-
-    first: float
-    """Against the policy playing first."""
-    second: float
-    """Against the policy playing second."""
-
-    @property
-    def nash_conv(self) -> float:
-        """Their sum."""
-        return self.first + self.second
-
-    def __float__(self) -> float:
-        return self.nash_conv / 2
 
 
 def verdict(policy: PlayerLike, game: str | Game | None = None, seed: int = 0) -> Verdict:
@@ -147,26 +125,6 @@ def verdict(policy: PlayerLike, game: str | Game | None = None, seed: int = 0) -
     return walk_replies(player, rules, seed).verdict
 
 
-def exploitability(policy: PlayerLike, game: str | Game | None = None, seed: int = 0) -> Exploitability:
-    """The gains of the best replies to each seat of a policy (Johanson et al., "Accelerating best response
-    calculation in large extensive games", 2011); `float()` of it is half their sum.
-
-    Arguments and errors are those of `verdict`. A warning names a policy that answers differently when it is asked
-    again.
-
-    Example:
-        >>> from tictac_env.arena import exploitability
-        >>> round(float(exploitability("random")), 5), float(exploitability("minimax"))
-        (0.95983, 0.0)
-    """
-    rules = game_for(game, policy)
-    player = as_policy(policy, rules)
-    walk = walk_replies(player, rules, seed)
-    if walk.basis == "draws its moves":
-        warnings.warn(report.legend(walk.basis, walk.policy), stacklevel=2)
-    return Exploitability(_gain(walk.first), _gain(walk.second))
-
-
 @dataclass(frozen=True, eq=False)
 class Walk:
     """A policy with every reply to it, from both seats.
@@ -190,7 +148,7 @@ class Walk:
         seats = seat_verdict(self.first, draws), seat_verdict(self.second, draws)
         return Verdict(self.policy, *seats, self.basis, self.first.table.game)
 
-    def reaches(self, batch: PositionBatch) -> npt.NDArray[np.bool_]:
+    def reaches(self, batch: PositionBatch) -> Bools:
         """The positions to which the policy's own play leads, whatever the replies: bool (B,)."""
         table = self.first.table
         rows = np.array(
@@ -313,7 +271,7 @@ def given_away(
     return None
 
 
-def _normalised(chosen: npt.NDArray[np.bool_]) -> Floats:
+def _normalised(chosen: Bools) -> Floats:
     shares: Floats = chosen / np.maximum(chosen.sum(axis=1, keepdims=True), 1)
     shares.flags.writeable = False
     return shares
@@ -339,7 +297,7 @@ def _plies_to_win(strategy: Strategy) -> float | None:
 
 
 def _backed_up(
-    strategy: Strategy, replies: Floats, moves: Floats | npt.NDArray[np.bool_] | None = None, ends: Floats | None = None
+    strategy: Strategy, replies: Floats, moves: Floats | Bools | None = None, ends: Floats | None = None
 ) -> Floats:
     """The ends of all games, each weighted by the product of the weights of its moves: float64 (3,)."""
     table = strategy.table

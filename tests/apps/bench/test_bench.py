@@ -32,7 +32,7 @@ from tictac_apps.bench.results import SCHEMA, truth_text
 from tictac_apps.cli import main
 from tictac_apps.cli.main import make_parser
 from tictac_apps.cli.train import chosen
-from tictac_env.arena import ResultStore, exploitability
+from tictac_env.arena import ResultStore, verdict
 from tictac_env.games import GAMES
 
 SMALL = ["--no-deep", "--shorter", "0.02", "--games", "4", "--positions", "30", "--workers", "1"]
@@ -126,7 +126,7 @@ def test_everybody_is_judged_and_rated_and_has_met_everybody(
     seconds = record["seconds"]
     assert seconds["install"] is None and seconds["total"] > seconds["play"] > 0 < seconds["train"]
     for name in ("random", "rule", "minimax"):
-        assert agents[name]["verdict"]["exploitability"] == pytest.approx(float(exploitability(name)))
+        assert agents[name]["verdict"]["exploitability"] == pytest.approx(verdict(name).exploitability)
     assert agents["minimax"]["verdict"]["as_second"]["unbeatable"] and agents["minimax"]["training"] is None
     assert agents["minimax"]["losing"] == {"first": None, "second": None}
     losing = agents["rule"]["losing"]["second"]

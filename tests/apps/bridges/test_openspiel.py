@@ -16,8 +16,7 @@ from open_spiel.python.bots.uniform_random import UniformRandomBot  # noqa: E402
 
 import tictac_apps.bridges.openspiel as bridge  # noqa: E402
 from tictac_apps.bridges.openspiel import BotPolicy, PolicyBot, SpielPolicy, load_game, position_of, state_of  # noqa: E402
-from tictac_env.arena import exploitability as our_exploitability  # noqa: E402
-from tictac_env.arena import play_match  # noqa: E402
+from tictac_env.arena import play_match, verdict  # noqa: E402
 from tictac_env.position import Position  # noqa: E402
 
 OURS = ("TicTacToe-v0", "ConnectFour-v0", "KInARow-v0(rows=4,cols=5,connect=3)", "KInARow-v0(rows=3,gravity=False)")
@@ -135,7 +134,7 @@ def test_a_bot_plays_as_a_policy() -> None:
     assert play_match(policy, "random", "TicTacToe-v0", games=10, seed=0).total.losses == 0
     uniform = BotPolicy(UniformRandomBot(0, np.random.RandomState(0)), "TicTacToe-v0")
     assert uniform.one_game_at_a_time and uniform.act(Position.from_moves("TicTacToe-v0", "15"), 0) not in (-1, 0, 4)
-    theirs = float(our_exploitability(BotPolicy(lambda _: PolicyBot("random", game), game)))
+    theirs = verdict(BotPolicy(lambda _: PolicyBot("random", game), game)).exploitability
     assert theirs == pytest.approx(0.95983, abs=1e-5)
 
     class First(pyspiel.Bot):  # type: ignore[misc]  # without a way to be placed: it is restarted
@@ -155,6 +154,6 @@ def test_a_bot_plays_as_a_policy() -> None:
 )
 def test_its_exploitability_is_ours(name: str, player: str) -> None:
     game = pyspiel.load_game("tic_tac_toe") if name == "TicTacToe-v0" else load_game(name)
-    expected = float(our_exploitability(player, bridge.rules_of(game)))
+    expected = verdict(player, bridge.rules_of(game)).exploitability
     assert expected > 0.3 or player == "rule"
     assert exploitability(game, SpielPolicy(game, player)) == pytest.approx(expected, abs=1e-12)

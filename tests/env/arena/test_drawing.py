@@ -15,7 +15,6 @@ from tictac_env.arena import (
     Audit,
     audit,
     exact_results,
-    exploitability,
     move_accuracy,
     play_match,
     prove,
@@ -95,8 +94,6 @@ def test_who_answers_alike_is_a_fixed_map(player: Any) -> None:
 
 
 def test_every_measure_says_that_a_player_draws() -> None:
-    with pytest.warns(UserWarning, match="drawing draws its moves"):
-        exploitability(drawing)
     results = exact_results("rule", drawing, "TicTacToe-v0", progress=False)
     assert results.opponent_basis == "draws its moves" and "drawing draws its moves" in str(results)
     assert "drawing draws its moves" in results._repr_html_()

@@ -48,8 +48,9 @@ def test_the_positions_of_connect_four_are_decisive_different_and_balanced(name:
     assert len(folded(found)) == len(found)
     assert set(Counter(found.phases.tolist()).values()) == {len(found) // 3}
     assert phase_begins(found.game) == (0, 12, 24)
-    assert [found.plies[found.phases == phase].max() < end for phase, end in enumerate((12, 24, 42))] == [True] * 3
-    sources = found.about["sources"]
+    plies = found.positions.plies
+    assert [plies[found.phases == phase].max() < end for phase, end in enumerate((12, 24, 42))] == [True] * 3
+    sources = found.origin["sources"]
     assert len(sources) >= 5
     for phase in PHASES:
         assert len({counts[phase] for counts in sources.values()}) == 1
@@ -66,7 +67,8 @@ def test_a_score_in_hundred_is_what_the_solver_says() -> None:
     solver = Solver(C4, opening_book=False)
     for name in OF_C4:
         found = suite(name)
-        rows = [row for row in range(7, len(found), 97) if found.plies[row] >= 14]
+        plies = found.positions.plies
+        rows = [row for row in range(7, len(found), 97) if plies[row] >= 14]
         solutions = solver.solve_many([found.positions[row] for row in rows])
         assert [solution.action_scores for solution in solutions] == [found[row].action_scores for row in rows]
 
@@ -77,8 +79,9 @@ def test_all_scores_are_what_another_solver_says() -> None:
     solver = bitbully.BitBully(None)
     for name in OF_C4:
         found = suite(name)
+        plies = found.positions.plies
         for row in range(0, len(found), 7 if name == "C4-Exact-v1" else 3):
-            if found.plies[row] >= 12:
+            if plies[row] >= 12:
                 position, scores = found[row]
                 told = solver.score_all_moves(bitbully.Board([int(move) - 1 for move in position.to_moves()]))
                 assert tuple(told.get(action) for action in range(7)) == scores
@@ -129,7 +132,7 @@ def test_a_suite_comes_back_as_it_was(small: Suite, tmp_path: Path) -> None:
     for made in (small, all_positions("KInARow-v0:3x4-3")):
         made.save(tmp_path / "mine.npz")
         back = Suite.load(tmp_path / "mine.npz")
-        assert back == made and back.about == made.about and list(back) == list(made)
+        assert back == made and back.origin == made.origin and list(back) == list(made)
     made.save(tmp_path / "mine.npz")  # over itself
     assert move_accuracy("rule", tmp_path / "mine.npz").overall.positions == len(made)
 
@@ -183,10 +186,10 @@ def test_the_form_of_other_solvers_is_written_and_read(small: Suite, tmp_path: P
 def test_the_same_seed_gives_the_same_suite(small: Suite) -> None:
     sources = [Games("random"), Games("rule", "random")]
     again = make_suite("small", sources, 60, 3, TTT)
-    assert again == small and again.about == small.about
+    assert again == small and again.origin == small.origin
     assert make_suite("small", sources, 60, 4, TTT) != small
     assert len(folded(small)) == len(small) and all(map(is_decisive, small.scores))
-    assert sum(sum(counts.values()) for counts in small.about["sources"].values()) == len(small)
+    assert sum(sum(counts.values()) for counts in small.origin["sources"].values()) == len(small)
 
 
 def test_excluded_positions_and_their_images_are_not_taken(small: Suite) -> None:

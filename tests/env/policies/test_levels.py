@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from conftest import breadth
 
-from tictac_env.arena import exploitability, play_match, verdict
+from tictac_env.arena import play_match, verdict
 from tictac_env.games import KInARow
 from tictac_env.policies import check_policy, make_policy
 from tictac_env.policies.pool import LEVELS, level_settings
@@ -67,7 +67,7 @@ def test_other_sizes_have_levels_too(number: int) -> None:
     assert level_settings(large)[9].policy == "mcts:16000"
     match = play_match(f"level:{number}", "level:1", large, 20)
     assert match.total.score > 0.6
-    assert float(exploitability("level:10", small)) == 0
+    assert verdict("level:10", small).exploitability == 0
 
 
 @pytest.mark.parametrize("argument", ["0", "11", "", "-1", "1.5", "five", "²", " 3", "3:4"])

@@ -17,7 +17,7 @@ import pettingzoo
 import pytest
 from scipy.stats import chisquare
 
-from tictac_env.arena import exploitability, play_match, verdict
+from tictac_env.arena import play_match, verdict
 from tictac_env.games import get_game
 from tictac_env.policies import Policy, RandomPolicy, check_policy, make_policy
 from tictac_env.position import IllegalMove, Position
@@ -255,11 +255,11 @@ def test_who_cannot_say_matters_only_if_it_may_play() -> None:
 def test_a_mixture_is_judged_exactly() -> None:
     found = verdict(Mixture(["random", "minimax"], [0.4, 0.6]))
     assert found.basis == "probabilities" and not found.unbeatable
-    assert 0 < float(exploitability(Mixture(["random", "minimax"], [0.01, 0.99]))) < 0.2
+    assert 0 < verdict(Mixture(["random", "minimax"], [0.01, 0.99])).exploitability < 0.2
     for weights, name in (([1, 0], "random"), ([0, 1], "minimax")):
         alone, mixed = verdict(make_policy(name)), verdict(Mixture(["random", "minimax"], weights))
         assert mixed.as_first == alone.as_first and mixed.as_second == alone.as_second
-    values = [float(exploitability(Mixture(["random", "minimax"], [1 - w, w]))) for w in (0, 0.3, 0.6, 0.9, 1)]
+    values = [verdict(Mixture(["random", "minimax"], [1 - w, w])).exploitability for w in (0, 0.3, 0.6, 0.9, 1)]
     assert values == sorted(values, reverse=True)
     assert values[0] == pytest.approx(0.95983, abs=5e-6) and values[-1] == pytest.approx(0, abs=1e-12)
 
