@@ -14,7 +14,7 @@ from tictac_env.envs.single import check_options
 from tictac_env.envs.vector.vector_env import CALLED_ONCE, BoardVectorEnv
 from tictac_env.games import Game, gym_keywords, shown
 from tictac_env.lazy import needing
-from tictac_env.wrappers.observations import INFO_KEY, KEYS, DictForm, Keys
+from tictac_env.wrappers.dict_form import INFO_KEY, KEYS, DictForm, Keys
 
 if TYPE_CHECKING:
     from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices, VecEnvStepReturn
