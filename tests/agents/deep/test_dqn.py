@@ -65,10 +65,17 @@ def test_qr_dqn_chooses_and_learns_from_legal_actions_alone(name: str, tmp_path:
     envs = self_play(name)
     model = QRDQN("MlpPolicy", envs, gamma=-1.0, learning_starts=200, **SMALL)
     model.learn(1_000)  # the boards would raise
+    rng, num_illegal = np.random.default_rng(0), 0
+    observations = envs.reset()
+    for _ in range(60):
+        masks = envs.envs.action_masks()
+        num_illegal += np.count_nonzero(masks == 0)
+        for network in (model.quantile_net, model.quantile_net_target):
+            quantiles = network(torch.as_tensor(observations)).detach().numpy()
+            assert np.array_equal((quantiles == np.float32(ILLEGAL_VALUE)).all(axis=1), masks == 0)
+        observations, _, _, _ = envs.step((rng.random(masks.shape) * masks).argmax(axis=1))
+    assert num_illegal > 0
     observations, masks = envs.reset(), envs.envs.action_masks()
-    for network in (model.quantile_net, model.quantile_net_target):
-        quantiles = network(torch.as_tensor(observations)).detach().numpy()
-        assert np.array_equal((quantiles == np.float32(ILLEGAL_VALUE)).all(axis=1), masks == 0)
     for deterministic in (True, False):
         allowed = masks * (np.arange(masks.shape[1]) % 2)  # fewer than are legal
         actions = np.concatenate(
