@@ -185,7 +185,7 @@ def _plain(settings: RunSettings) -> RunSettings:
 
 
 def _learned(model: Any, steps: int, every: int, stop: bool = False) -> Trained:
-    exact = ExactEvalCallback(every, stop_when_proven=stop)
+    exact = ExactEvalCallback(every, stop_when_proven=stop, masked=False)
     model.learn(steps, exact)
     return model, exact
 

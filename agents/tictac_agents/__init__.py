@@ -59,6 +59,7 @@ AGENTS = {
 _HELPERS = {
     "curves": ("LearningCurve",),
     "judge": ("Judge",),
+    "deep.masked_choice": ("QRDQN",),
     "deep.callbacks": ("ExactEvalCallback", "GamesCallback", "ProgressCallback", "SelfPlayCallback"),
     "deep.sb3_files": ("load_model",),
     "planning.dynamic_programming": ("policy_evaluation",),

@@ -5,6 +5,7 @@ Curves, callbacks of Stable-Baselines3, the page and the benchmark all ask it.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,7 +32,7 @@ class Judgement:
     Attributes:
         verdict: of a small game the exact verdict.
         illegal: the message of the illegal move that the agent chose, which ended the judging.
-        mistakes: of a large game the share of its moves that are mistakes, on 500 known positions.
+        mistakes: of a large game the share of its moves that are mistakes, on known positions (`Judge.positions`).
         against_random: results against random play, exact on a small game.
         against_perfect: results against perfect play.
         exact: True if those against perfect play are exact.
@@ -56,9 +57,11 @@ class Judgement:
 
     @property
     def rank(self) -> tuple[float, float]:
-        """A key by which better agents are larger: less exploitable first, then more wins against random play."""
+        """A key by which better agents are larger: less exploitable first, then more wins against random play; on a
+        large game by fewer mistakes. It is lowest for an agent that plays an illegal move.
+        """
         if self.verdict is None:
-            return -float("inf"), 0.0
+            return -float("inf") if self.mistakes is None else -self.mistakes, 0.0
         wins = sum(seat.against_random.wins for seat in (self.verdict.as_first, self.verdict.as_second))
         return -self.verdict.exploitability, wins
 
@@ -137,13 +140,25 @@ class Judge:
             limits = {"max_positions": self.max_positions, "games": self.perfect_games}
             results = exact_results(agent, "perfect", self.game, progress=False, **limits)
             against_perfect, exact = (results.as_first.shares, results.as_second.shares), results.exact
-        return Judgement(None, None, self._mistakes(agent), against_random, against_perfect, exact)
+        return Judgement(None, None, self.mistakes(agent), against_random, against_perfect, exact)
 
-    def _mistakes(self, agent: Any) -> float | None:
+    @functools.cached_property
+    def positions(self) -> Suite | None:
+        """The known positions on which moves are judged: of a large game 500; None if the game has none."""
         name = REPORTING.get(game_name(self.game) or "")
         if name is None:
             return None
-        return move_accuracy(agent, part_of(suite(name), POSITIONS), self.game, progress=False).overall.mistakes[0]
+        return suite(name) if self.is_exact else part_of(suite(name), POSITIONS)
+
+    def mistakes(self, agent: Any) -> float | None:
+        """The share of an agent's moves on `positions` that are mistakes; None if there are no positions.
+
+        Raises:
+            IllegalMove: a move is illegal.
+        """
+        if self.positions is None:
+            return None
+        return move_accuracy(agent, self.positions, self.game, progress=False).overall.mistakes[0]
 
 
 def as_shares(counts: WinDrawLoss) -> WinDrawLoss:

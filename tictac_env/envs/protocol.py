@@ -239,13 +239,14 @@ class BoardOpponents:
         obs_type: the observation type for opponents that are functions.
 
     Attributes:
+        opponent: the policy, pool or None.
         moves: the actions of the game under way, which an opponent sees in its `Position`.
         starts: the starting positions by number, with the moves that led there; the last one is the start of games
             without a number.
     """
 
     def __init__(self, opponent: Policy | None, game: Game, obs_type: str) -> None:
-        self._opponent, self._game, self._obs_type = opponent, game, obs_type
+        self.opponent, self._game, self._obs_type = opponent, game, obs_type
         self._pool = opponent if isinstance(opponent, OpponentPool) else None
         self._actions: dict[int, list[int]] = {}  # by the set of choices that a reflex has returned
         self.moves: list[int] = []
@@ -265,9 +266,9 @@ class BoardOpponents:
         """The policy with this number; without a pool there is only one."""
         if self._pool is not None:
             return self._pool.member(member, self._game, self._obs_type)
-        if self._opponent is None:
+        if self.opponent is None:
             raise LookupError("in self-play there is no opponent")
-        return self._opponent
+        return self.opponent
 
     def first_answer(self, game: Game, member: int, start: int, own: int, opp: int, seed: int) -> tuple[int, int, int]:
         """The member's action in the starting position with this number, and the position after it."""

@@ -7,7 +7,7 @@ import hashlib
 import io
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NoReturn, Self, TypeAlias
 
 import cloudpickle
@@ -35,14 +35,17 @@ Start: TypeAlias = str | Sequence[Position | str] | PositionBatch
 """The name of starting positions, or these as positions or move strings."""
 NOT_SEEDED = -1
 """The RNG state of a board before its first reset."""
+REPLACED = -1
+"""Stands in a saved state for the opponent of a game under way that `set_opponent` has replaced."""
+OPPONENT_REPLACED = "its game under way has an opponent that set_opponent had replaced, and that no state holds"
 MAX_INT = 2**63 - 1
 
 
 def refuse_opponent(opponent: object) -> NoReturn:
     """Raises the error for an opponent that is assigned to an environment."""
     raise AttributeError(
-        f"the opponent of an environment cannot be replaced, here by {shown(opponent)}: write "
-        "gym.make(id, opponent=...), or give it an OpponentPool, to which opponents can be added for the next games"
+        f"the opponent of an environment cannot be assigned, here {shown(opponent)}: call set_opponent, which gives it "
+        "another one for the next games"
     )
 
 
@@ -74,9 +77,7 @@ class Arguments:
         Raises:
             ValueError: an argument is not allowed; the message names it and what is allowed.
         """
-        policy = None if opponent is None else as_policy(opponent, game, obs_type)
-        if isinstance(opponent, OpponentPool):
-            policy = opponent  # not the copy with this `obs_type`: the user may still change the pool
+        policy = check_opponent(opponent, game, obs_type)
         illegal = one_of("illegal", illegal, ON_ILLEGAL)
         rewards, positions = check_rewards(rewards), check_start(start, game)
         arguments = cls(game, policy, play_as, obs_type, illegal, rewards, positions)
@@ -94,6 +95,19 @@ class Arguments:
         if self.opponent is None and play_as != PLAY_AS[0]:
             raise ValueError(f"play_as={shown(play_as)} needs an opponent: with opponent=None both sides step")
         return one_of("play_as", play_as, PLAY_AS)
+
+    def against(self, opponent: PlayerLike | None) -> Self:
+        """The arguments with another opponent.
+
+        Raises:
+            ValueError: it does not play the game; or it is None and there is an opponent, or the other way round.
+        """
+        if (opponent is None) != (self.opponent is None):
+            raise ValueError(
+                f"opponent={shown(opponent)} cannot replace opponent={self.opponent}: with None both sides step, so "
+                "rewards and observations mean something else; make an environment with it"
+            )
+        return replace(self, opponent=check_opponent(opponent, self.game, self.obs_type))
 
     def setup(self, as_numbers: Callable[[list[int]], Numbers] = tuple) -> Setup:
         """The setup for `protocol.begin`; `as_numbers` makes its sequences."""
@@ -115,6 +129,16 @@ class Arguments:
             "rewards": list(self.rewards),
             "start": start,
         }
+
+
+def check_opponent(opponent: PlayerLike | None, game: Game, obs_type: str) -> Policy | None:
+    """The opponent as a policy; a pool as it is, whose members then get observations of this type; None for None.
+
+    Raises:
+        ValueError: it does not play `game`.
+    """
+    policy = None if opponent is None else as_policy(opponent, game, obs_type)
+    return opponent if isinstance(opponent, OpponentPool) else policy
 
 
 def check_rewards(rewards: object) -> tuple[float, float, float, float]:
@@ -216,13 +240,16 @@ class BoardState:
         """The checked state of a `BoardEnv.state_dict`, for a pool of `num_members`, None without a pool.
 
         Raises:
-            ValueError: `saved` is not such a dict, is of another game or a larger pool, or is an impossible state.
+            ValueError: `saved` is not such a dict, is of another game or a larger pool, is an impossible state, or the
+                opponent of its game had been replaced.
         """
         keys = {"game", *cls.__slots__}
         if not isinstance(saved, Mapping) or set(saved) != keys:
             raise ValueError(f"a state is a dict with the keys {sorted(keys)}, not {saved!r:.200}")
         if saved["game"] != describe_game(game):
             raise ValueError(f"it is a state of {saved['game']!s:.200}, not of {describe_game(game)}")
+        if saved["member"] == REPLACED:
+            raise ValueError(OPPONENT_REPLACED)
         limits = {
             "own": (0, MAX_INT),
             "opp": (0, MAX_INT),
@@ -269,15 +296,15 @@ class Trial(cloudpickle.CloudPickler):  # type: ignore[misc]  # cloudpickle ship
 
 
 class SharesOpponent:
-    """An environment whose copies share its opponent, as a model may be large, and copy everything else."""
+    """An environment whose copies share its opponents, as a model may be large, and copy everything else."""
 
-    _opponent: Any
-    _playing: Any = None
-    """The opponent of this game; with a pool, the member drawn."""
+    def _all_opponents(self) -> Sequence[Any]:
+        """The opponent of the next games, and those of the games under way."""
+        raise NotImplementedError
 
     def __deepcopy__(self, memo: dict[int, object]) -> Self:
         twin: Self = object.__new__(type(self))
-        for shared in (self._opponent, self._playing, getattr(self, "spec", None)):
+        for shared in (*self._all_opponents(), getattr(self, "spec", None)):
             memo[id(shared)] = shared
         memo[id(self)] = twin
         twin.__dict__.update(copy.deepcopy(self.__dict__, memo))
@@ -290,14 +317,15 @@ class SharesOpponent:
         """The state to pickle. The pickler is unknown here, so everything that cloudpickle can pickle is accepted.
 
         Raises:
-            TypeError: not even cloudpickle can pickle the opponent; the message names it.
+            TypeError: not even cloudpickle can pickle an opponent; the message names it.
         """
-        try:
-            Trial(io.BytesIO()).dump(self._opponent)
-        except Exception as error:
-            raise TypeError(
-                f"the environment cannot be pickled, because its opponent {self._opponent} cannot: {error}"
-            ) from error
+        for opponent in self._all_opponents():
+            try:
+                Trial(io.BytesIO()).dump(opponent)
+            except Exception as error:
+                raise TypeError(
+                    f"the environment cannot be pickled, because its opponent {opponent} cannot: {error}"
+                ) from error
         return self.__dict__
 
 
@@ -320,8 +348,6 @@ class BoardEnv(SharesOpponent, gym.Env[Any, int]):
 
     metadata: dict[str, Any] = {"render_modes": list(RENDER_MODES), "render_fps": RENDER_FPS}  # noqa: RUF012  # as gym.Env
 
-    _opponent: Policy | None
-
     def __init__(
         self,
         game: Game,
@@ -339,14 +365,13 @@ class BoardEnv(SharesOpponent, gym.Env[Any, int]):
         self._observe = self._observer.observe
         self._mask = self._observer.mask
         self.arguments = Arguments.check(game, opponent, play_as, obs_type, illegal, rewards, start)
-        self._opponent = self.arguments.opponent
         self._rewards = self.arguments.rewards
         self.render_mode = render_mode
         self._display = Display(render_mode, game_name(game) or repr(game))
         self.observation_space = self._observer.space
         self.action_space = spaces.Discrete(game.num_actions)  # type: ignore[assignment]  # a Space[np.int64]
 
-        self._opponents = BoardOpponents(self._opponent, game, obs_type)
+        self._opponents = BoardOpponents(self.arguments.opponent, game, obs_type)  # of this game
         self._setup = self.arguments.setup()
         self._self_play = self._setup.self_play
         self._starts = (*(self.arguments.start or ()), Position(game, *game.start()))  # by number; the last is -1
@@ -365,29 +390,59 @@ class BoardEnv(SharesOpponent, gym.Env[Any, int]):
 
     @property
     def opponent(self) -> Policy | None:
-        """The policy that answers the learner's moves; None if both sides step. It cannot be replaced."""
-        return self._opponent
+        """The policy that answers the learner's moves in the next games; None if both sides step."""
+        return self.arguments.opponent
 
     @opponent.setter
     def opponent(self, opponent: object) -> None:
         refuse_opponent(opponent)
+
+    @property
+    def opponent_name(self) -> str | None:
+        """The name of the opponent in this game, of a pool that of the member drawn; None if both sides step."""
+        opponents = self._opponents
+        return None if opponents.opponent is None else str(opponents.policy(self._board.member))
+
+    def set_opponent(self, opponent: PlayerLike | None) -> None:
+        """Replaces the opponent from the next `reset` on; a game under way keeps the one it has.
+
+        After a seeded reset the games are those of an environment made with this opponent. A learner is taken as it
+        is, and may continue to learn; `Snapshot` makes a frozen copy of a model.
+
+        Args:
+            opponent: as in `gym.make`.
+
+        Raises:
+            ValueError: it does not play this game; or it is None and there is an opponent, or the other way round. Then
+                nothing changes.
+        """
+        self.arguments = self.arguments.against(opponent)
 
     def describe(self) -> JsonObject:
         """The arguments for JSON: equal for environments that play the same games."""
         return self.arguments.describe()
 
     def state_dict(self) -> JsonObject:
-        """The state that `load_state_dict` continues from, RNG state included, for JSON."""
-        return {"game": describe_game(self._game), **asdict(self._board)}
+        """The state that `load_state_dict` continues from, RNG state included, for JSON. It does not have the opponent:
+        a game whose opponent has been replaced cannot be continued from its state.
+        """
+        board = self._board
+        member = board.member
+        if self._opponents.opponent is not self.arguments.opponent:
+            member = 0 if board.over else REPLACED
+        return {"game": describe_game(self._game), **asdict(board), "member": member}
 
     def load_state_dict(self, state: Mapping[str, object]) -> None:
         """Continues from a state of `state_dict`.
 
         Raises:
-            ValueError: `state` is not such a dict, is of another game or a larger pool, or is an impossible state.
-                Then nothing changes.
+            ValueError: `state` is not such a dict, is of another game or a larger pool, is an impossible state, or the
+                opponent of its game had been replaced. Then nothing changes.
         """
-        self._restore(BoardState.from_json(state, self._game, self._opponents.num_members))
+        opponents = self._next_opponents()
+        board = BoardState.from_json(state, self._game, opponents.num_members)
+        self._opponents = opponents
+        self._restore(board)
 
     def action_masks(self) -> Bytes:
         """The action mask, int8 (num_actions,), under the name that sb3-contrib looks for: 1 where legal."""
@@ -408,7 +463,7 @@ class BoardEnv(SharesOpponent, gym.Env[Any, int]):
         """
         position, play_as = self._check_options(options)
         super().reset(seed=seed)
-        board, opponents = self._board, self._opponents
+        board, opponents = self._board, self._next_opponents()
         fresh = seed is not None or board.random_state == NOT_SEEDED
         state = new_state(seed) if fresh else board.random_state
         games_begun = 0 if seed is not None else board.games_begun
@@ -419,11 +474,12 @@ class BoardEnv(SharesOpponent, gym.Env[Any, int]):
         )
         has_begun, own, opp, learner, member, start, reply, state = opening
         moves = list(starts[start].recent_moves)
-        # Until here nothing of this environment has changed but the starts, so an error leaves the board as it was.
+        # Until here nothing of this environment has changed but the starts, so an error leaves the game as it was.
         if not has_begun:
             raise ValueError(f"the opponent ends the game before the learner's first move, from {starts[start]!r}")
         if reply >= 0:
             moves.append(reply)
+        self._opponents = opponents
         self._restore(BoardState(own, opp, learner, False, state, games_begun + 1, member, moves))
         if self.render_mode == "human":
             self.render()
@@ -504,6 +560,16 @@ class BoardEnv(SharesOpponent, gym.Env[Any, int]):
         else:  # the learner is to move
             mask = self._mask(self._game.legal(own, opp))
         return self._observe(own, opp, learner), {"action_mask": mask, "seat": learner, "opponent_action": reply}
+
+    def _next_opponents(self) -> BoardOpponents:
+        """The opponents of the next game."""
+        arguments = self.arguments
+        if self._opponents.opponent is arguments.opponent:
+            return self._opponents
+        return BoardOpponents(arguments.opponent, self._game, self._obs_type)
+
+    def _all_opponents(self) -> Sequence[Any]:
+        return self.arguments.opponent, self._opponents.opponent
 
     def _restore(self, board: BoardState) -> None:
         self._board = board

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import copy
-import mmap
-import os
 from collections.abc import Callable, Sequence
 from itertools import accumulate
 from math import inf
-from multiprocessing.context import get_spawning_popen
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -16,10 +13,8 @@ import numpy as np
 from tictac_env.arrays import Floats, Ints
 from tictac_env.checks import parse_whole
 from tictac_env.games import Game, game_name, shown
-from tictac_env.policies.adapters import ModelPolicy
 from tictac_env.policies.loading import Player, PlayerLike, as_policy, check_player
 from tictac_env.policies.policy import Policy, actions_of
-from tictac_env.policies.snapshot import Snapshot
 from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
 from tictac_env.rng import mix, weighted
@@ -50,47 +45,19 @@ class Mixture(Policy):
     """The observation type of its functions; see `seeing`."""
 
     def __init__(self, policies: Sequence[PlayerLike], weights: Sequence[float] | None = None) -> None:
-        self.players = list(policies)
+        self.players = tuple(policies)
         if not self.players:
             raise ValueError(f"a {self.name} needs at least one policy")
         for player in self.players:
             check_player(player)
         self._members: dict[tuple[int, Game, str], Policy] = {}
-        self._weights: list[float] = []
-        self.cumulative: list[float] = []
-        self._own_process()
-        self.weights = [1.0] * len(self.players) if weights is None else weights
+        self._weights = self._check_weights([1.0] * len(self.players) if weights is None else weights)
+        self.cumulative = list(accumulate(self._weights))
 
     @property
     def weights(self) -> list[float]:
-        """The relative probability of each policy; assign a new list to change it.
-
-        Raises:
-            ValueError: they are not such weights; or another process plays with a copy, which would keep its own.
-        """
+        """The relative probability of each policy."""
         return list(self._weights)
-
-    @weights.setter
-    def weights(self, weights: Sequence[float]) -> None:
-        # A copy in another process would keep its own weights, and games would silently differ.
-        if self._elsewhere[0]:
-            raise ValueError(
-                f"this {self.name} plays in another process too, which would not get the change; make the environments "
-                "in one process, as SB3VecEnv, DummyVecEnv and gym.make_vec do, or make them again with a new "
-                f"{type(self).__name__}"
-            )
-        count = len(self.players)
-        try:
-            numbers = [float(weight) for weight in weights]
-        except (TypeError, ValueError):
-            numbers = []
-        if len(numbers) != count or not min(numbers) >= 0 or not 0 < sum(numbers) < inf:
-            raise ValueError(
-                f"a {self.name} of {count} needs {count} weights, none negative, not all 0; not {shown(weights)}"
-            )
-        # In place: the copies that `seeing` returns share these lists.
-        self._weights[:] = numbers
-        self.cumulative[:] = accumulate(numbers)
 
     def draw(self, seed: int) -> int:
         """The number of a policy, drawn by `seed` in [0, 2**63)."""
@@ -99,8 +66,6 @@ class Mixture(Policy):
     def seeing(self, game: Game, obs_type: str) -> Self:
         """The same mixture with observations of this type for its functions, unless it already has a type.
 
-        Policies and weights are shared, including those added later.
-
         Raises:
             ValueError: a policy does not play `game`.
         """
@@ -108,7 +73,6 @@ class Mixture(Policy):
         if self.obs_type == "planes" and obs_type != "planes":
             twin = copy.copy(self)
             twin.obs_type = obs_type
-            twin._elsewhere, twin._process = self._elsewhere, self._process
         for number in range(len(self.players)):
             twin.member(number, game)
         return twin
@@ -119,28 +83,22 @@ class Mixture(Policy):
         Raises:
             ValueError: the policy does not play `game`.
         """
-        if os.getpid() != self._process:  # in a forked process, whose lists are copies
-            self._elsewhere[0] = 1
         key = number, game, obs_type or self.obs_type
         if key not in self._members:
             self._members[key] = as_policy(self.players[number], *key[1:])
         return self._members[key]
 
-    def _own_process(self) -> None:
-        """Notes that the mixture belongs to this process, and that no other plays with a copy."""
-        # One byte of shared memory: a fork inherits the mapping, so a child can tell its parent. A spawned
-        # process gets a pickle, which `__getstate__` notices.
-        self._process = os.getpid()
-        self._elsewhere = mmap.mmap(-1, 1)  # 1 once another process does; forked processes share this byte
-
-    def __getstate__(self) -> dict[str, object]:
-        if get_spawning_popen() is not None:  # pickled as an argument of a new process
-            self._elsewhere[0] = 1
-        return {name: value for name, value in vars(self).items() if name not in ("_elsewhere", "_process")}
-
-    def __setstate__(self, state: dict[str, object]) -> None:
-        vars(self).update(state)
-        self._own_process()
+    def _check_weights(self, weights: Sequence[float]) -> list[float]:
+        count = len(self.players)
+        try:
+            numbers = [float(weight) for weight in weights]
+        except (TypeError, ValueError):
+            numbers = []
+        if len(numbers) != count or not min(numbers) >= 0 or not 0 < sum(numbers) < inf:
+            raise ValueError(
+                f"a {self.name} of {count} needs {count} weights, none negative, not all 0; not {shown(weights)}"
+            )
+        return numbers
 
     def act(self, position: Position, seed: int) -> int:
         return self.member(self.draw(seed), position.game).act(position, mix(seed))
@@ -197,12 +155,8 @@ class Mixture(Policy):
 class OpponentPool(Mixture):
     """Opponents with weights, of which the board's RNG state draws one for each game, at the reset.
 
-    A pool can be used wherever an opponent can. Opponents may be added and weights changed while environments use the
-    pool; a game under way keeps its opponent. Once environments in other processes (`SubprocVecEnv`, `AsyncVectorEnv`)
-    have a copy of the pool, it can no longer be changed.
-
-    A learner that is added joins as a copy that learns no more: a Stable-Baselines3 model as a
-    `Snapshot`. The first members are the objects themselves.
+    A pool can be used wherever an opponent can. It does not change: `set_opponent` gives running environments another
+    one, with more opponents or other weights.
 
     Environments and `play_match` draw once for each game: at the reset, or before the first move. As a policy (`act`,
     `probabilities`, the exact measures) a pool is a function of the position alone: there, and as a member of another
@@ -213,42 +167,12 @@ class OpponentPool(Mixture):
     Example:
         >>> from tictac_env import OpponentPool, play_match
         >>> pool = OpponentPool(["random", "rule"], weights=[1, 3])
-        >>> pool.add("minimax:2")
-        >>> pool.weights
-        [1.0, 3.0, 1.0]
+        >>> larger = OpponentPool([*pool.players, "minimax:2"], [*pool.weights, 1])
+        >>> print(larger, larger.weights)
+        pool(random, rule, minimax:2) [1.0, 3.0, 1.0]
     """
 
     name = "pool"
-
-    def add(self, opponent: PlayerLike, weight: float = 1.0) -> None:
-        """Adds an opponent; of a learner, a copy that learns no more.
-
-        Raises:
-            ValueError: the opponent does not play or is an unknown name; the weight is not a finite number >= 0; or
-                another process plays with a copy of the pool.
-        """
-        check_player(opponent)
-        self.players.append(frozen(opponent))
-        try:
-            self.weights = [*self._weights, weight]
-        except ValueError:
-            self.players.pop()
-            raise
-
-
-def frozen(player: PlayerLike) -> PlayerLike:
-    """A copy of a player that can learn, as it plays now; any other player itself.
-
-    Raises:
-        ValueError: it is a Stable-Baselines3 model of which `Snapshot` makes no copy.
-    """
-    learner = player.model if isinstance(player, ModelPolicy) else player
-    if not callable(getattr(learner, "learn", None)):
-        return player
-    if hasattr(getattr(learner, "policy", None), "is_vectorized_observation"):
-        return Snapshot(learner, str(player) if isinstance(player, Policy) else type(learner).__name__)
-    twin = copy.deepcopy(learner)
-    return ModelPolicy(twin, player.obs_type) if isinstance(player, ModelPolicy) else twin
 
 
 class Setting(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import gymnasium as gym
@@ -80,6 +80,14 @@ class OpponentPolicyEnv(SharesOpponent, gym.Env[Any, int]):
         self._reward = 0.0
         self._over = True
 
+    def set_opponent(self, opponent: Any) -> None:
+        """Replaces the opponent from the next `reset` on; a game under way keeps the one it has.
+
+        Raises:
+            ValueError: it does not play this environment. Then nothing changes.
+        """
+        self._opponent = self._as_player(opponent)
+
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Observation, Infos]:
         """Begins a game; if the opponent moves first, it has moved.
 
@@ -148,6 +156,9 @@ class OpponentPolicyEnv(SharesOpponent, gym.Env[Any, int]):
 
     def close(self) -> None:
         self.env.close()
+
+    def _all_opponents(self) -> Sequence[Any]:
+        return self._opponent, self._playing
 
     def _let_opponent_play(self) -> int:
         """Lets the opponent play while it is its turn; its last action, -1 if it has not moved."""

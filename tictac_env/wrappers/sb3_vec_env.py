@@ -16,7 +16,7 @@ from tictac_env.envs.vector.vector_env import CALLED_ONCE, BoardVectorEnv
 from tictac_env.games import Game, gym_keywords, shown
 from tictac_env.lazy import needing
 from tictac_env.observation import Infos, Observation
-from tictac_env.wrappers.observations import INFO_KEY, KEYS, DictForm, Keys
+from tictac_env.wrappers.dict_form import INFO_KEY, KEYS, DictForm, Keys
 
 if TYPE_CHECKING:
     from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices, VecEnvStepReturn
@@ -68,9 +68,10 @@ class SB3VecEnv(VecEnv):
 
     ## Attributes
     `get_attr`, `set_attr` and `env_method` find on each board: `position`, `action_masks`, `render`, `game`,
-    `opponent`, `arguments`, `spec`, `metadata`, `render_mode`, `observation_space`, `action_space`, and what `set_attr`
-    has set. `envs` is the `BoardVectorEnv`: `envs.envs.batch` are all positions, `envs.envs.state_dict()` its state.
-    Opponents may join an `OpponentPool`, or change their weights, while a model trains.
+    `opponent`, `opponent_name`, `arguments`, `spec`, `metadata`, `render_mode`, `observation_space`, `action_space`,
+    and what `set_attr` has set. `envs` is the `BoardVectorEnv`: `envs.envs.batch` are all positions,
+    `envs.envs.state_dict()` its state.
+    `set_opponent`, which `env_method` calls too, replaces the opponent while a model trains.
 
     With `render_mode="human"` the first board is shown.
 
@@ -156,6 +157,10 @@ class SB3VecEnv(VecEnv):
     def close(self) -> None:
         self.envs.close()
 
+    def set_opponent(self, opponent: Any) -> None:
+        """Replaces the opponent on all boards, on each from its next game on; see `BoardVectorEnv.set_opponent`."""
+        self.envs.set_opponent(opponent)
+
     def get_images(self) -> list[npt.NDArray[np.uint8] | None]:
         """The boards as pictures, uint8 (H, W, 3) each, with `render_mode="rgb_array"`; otherwise None for each."""
         return list(self.envs.render() or ()) if self.render_mode == "rgb_array" else [None] * self.num_envs
@@ -175,8 +180,14 @@ class SB3VecEnv(VecEnv):
     def env_method(
         self, method_name: str, *method_args: Any, indices: VecEnvIndices = None, **method_kwargs: Any
     ) -> Any:
-        """The results of a method on each of the boards `indices`, all if None, as a list."""
+        """The results of a method on each of the boards `indices`, all if None, as a list.
+
+        Raises:
+            ValueError: `set_opponent` is to be called on some boards only, and they all share one.
+        """
         numbers = self._get_indices(indices)
+        if method_name == "set_opponent" and len(set(numbers)) < self.num_envs:
+            raise ValueError(f"the boards share one opponent: set_opponent is for all, not for the boards {indices}")
         if method_name in CALLED_ONCE:
             results = self.envs.call(method_name, *method_args, **method_kwargs)
             return [results[i] for i in numbers]
@@ -185,13 +196,6 @@ class SB3VecEnv(VecEnv):
     def env_is_wrapped(self, wrapper_class: type[gym.Wrapper], indices: VecEnvIndices = None) -> list[bool]:
         """True for `Monitor`, whose work the boards do, and False for any other wrapper, one for each board."""
         return [wrapper_class is Monitor for _ in self._get_indices(indices)]
-
-
-def unwrapped_boards(env: VecEnv) -> BoardVectorEnv | None:
-    """The boards under Stable-Baselines3's wrappers; None if they are not ours."""
-    while isinstance(env, VecEnvWrapper):
-        env = env.venv
-    return env.envs if isinstance(env, SB3VecEnv) else None
 
 
 def _board_vector_env(env: Any, num_envs: int | None, kwargs: dict[str, Any]) -> BoardVectorEnv:

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Self, cast
 import numpy as np
 import numpy.typing as npt
 
+from tictac_agents.deep.masked_choice import MaskedChoice, refuse_normalised
 from tictac_agents.deep.networks import AfterstateActorCritic, AfterstatePolicy, MaskedDQNPolicy, cell_bits
 from tictac_agents.deep.sb3_files import (
     CLASSES,
@@ -42,7 +43,6 @@ with needing("Stable-Baselines3 is missing", "rl"):
     from stable_baselines3.common.policies import BasePolicy
     from stable_baselines3.common.type_aliases import ReplayBufferSamples, Schedule
     from stable_baselines3.common.utils import LinearSchedule
-    from stable_baselines3.common.vec_env import unwrap_vec_normalize
 
 OF_A_PROCESS = ("device", "verbose", "tensorboard_log", "stats_window_size", "_init_setup_model")
 """Keywords that say nothing about the model, and are not in its file."""
@@ -143,12 +143,7 @@ class PlannedModel:
             return None
         wrap: Any = cls._wrap_env  # type: ignore[attr-defined]  # Stable-Baselines3's
         boards = wrap(env, verbose)
-        normalizer = unwrap_vec_normalize(boards)
-        if normalizer is not None and normalizer.norm_obs:
-            raise ValueError(
-                "VecNormalize needs norm_obs=False: normalised observations do not show the mask, buffers of integer "
-                "observations truncate them, and the file of a model does not have the statistics"
-            )
+        refuse_normalised(boards)
         return boards
 
     def set_env(self, env: Any, force_reset: bool = True) -> None:
@@ -369,7 +364,7 @@ class SymmetricReplayBuffer(ReplayBuffer):
         return ReplayBufferSamples(*map(self.to_torch, samples))
 
 
-class DQN(PlannedModel, sb3.DQN):  # type: ignore[misc]  # its load is narrower
+class DQN(PlannedModel, MaskedChoice, sb3.DQN):  # type: ignore[misc]  # its load is narrower
     """Stable-Baselines3's DQN (Mnih et al., "Human-level control through deep reinforcement learning", 2015) that
     knows which actions are legal.
 
@@ -452,71 +447,8 @@ class DQN(PlannedModel, sb3.DQN):  # type: ignore[misc]  # its load is narrower
             self.replay_buffer_kwargs = {**self.replay_buffer_kwargs, "game": self.env.get_attr("game")[0]}
         super()._setup_model()
 
-    def predict(
-        self,
-        observation: Any,
-        state: Any = None,
-        episode_start: Any = None,
-        deterministic: bool = False,
-        action_masks: npt.ArrayLike | None = None,
-    ) -> tuple[npt.NDArray[np.int64], Any]:
-        """The actions for one observation or many, and `state`; with `deterministic=False` some are random legal ones.
-
-        Args:
-            observation: planes or a board, or B of them.
-            state: not used.
-            episode_start: not used.
-            deterministic: True for the best actions, by the averaged weights if `ema_decay` is not 0; otherwise it
-                explores as in training.
-            action_masks: (num_actions,) or (B, num_actions), not 0 where an action may be chosen; actions that the
-                observation shows to be illegal stay illegal.
-
-        Returns:
-            int64 () or (B,), and `state`.
-
-        Raises:
-            ValueError: the observation or the masks are of another shape, or the masks leave an observation no legal
-                action.
-        """
-        if action_masks is None and deterministic:
-            return self.policy.predict(observation, state, episode_start, deterministic)
-        legal = self._legal(observation, action_masks)
-        actions = self.policy.best(observation, legal, deterministic)
-        if not deterministic:
-            explores = self._random.random(actions.shape) < self.exploration_rate
-            actions = np.where(explores, self._random_actions(legal).reshape(actions.shape), actions)
-        return actions, state
-
-    def _sample_action(
-        self, learning_starts: int, action_noise: Any = None, n_envs: int = 1
-    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        if self.num_timesteps < learning_starts:
-            actions = self._random_actions(self._legal(self._last_obs))
-        else:
-            actions, _ = self.predict(self._last_obs)
-        return actions, actions
-
-    @property
-    def _random(self) -> np.random.Generator:
-        return self.action_space.np_random  # which Stable-Baselines3 has seeded
-
-    def _legal(self, observation: Any, action_masks: npt.ArrayLike | None = None) -> npt.NDArray[np.bool_]:
-        """The actions that the observations and the masks allow, bool (B, num_actions); errors as in `predict`."""
-        cells, _ = self.policy.obs_to_tensor(observation)
-        legal: npt.NDArray[np.bool_] = ~self.q_net.occupied(cells).cpu().numpy()  # type: ignore[operator]
-        if action_masks is None:
-            return legal
-        masks = np.asarray(action_masks)
-        if masks.size != legal.size:
-            raise ValueError(f"action_masks must be of shape {legal.shape}, not {masks.shape}")
-        legal &= masks.reshape(legal.shape) != 0
-        if not legal.any(axis=1).all():
-            raise ValueError(f"action_masks allow no legal action in {np.flatnonzero(~legal.any(axis=1)).tolist()}")
-        return legal
-
-    def _random_actions(self, legal: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
-        actions: npt.NDArray[np.int64] = np.where(legal, self._random.random(legal.shape), -1.0).argmax(axis=1)
-        return actions
+    def _best(self, observation: Any, legal: npt.NDArray[np.bool_], deterministic: bool) -> npt.NDArray[np.int64]:
+        return self.policy.best(observation, legal, deterministic)
 
     def train(self, gradient_steps: int, batch_size: int = 100) -> None:
         """Stable-Baselines3's, with double targets, those of expected Sarsa, and an average of the weights."""

@@ -7,6 +7,7 @@ import time
 from collections import deque
 from collections.abc import Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +15,16 @@ import numpy as np
 import numpy.typing as npt
 
 from tictac_agents.curves import CurveRow
-from tictac_agents.judge import Judge
+from tictac_agents.judge import Judge, Judgement
 from tictac_env.checks import SEATS, flag, number, one_of, positive
 from tictac_env.lazy import needing
+from tictac_env.policies import as_policy
 from tictac_env.policies.adapters import ModelPolicy
 from tictac_env.policies.pool import OpponentPool
 from tictac_env.policies.snapshot import Snapshot
+from tictac_env.position import IllegalMove
 from tictac_env.progress import run_bar
-from tictac_env.solver.enumerate import SMALL_CELLS
-from tictac_env.wrappers.sb3_vec_env import unwrapped_boards
+from tictac_env.solver.enumerate import NO_SCORE, SMALL_CELLS
 
 with needing("Stable-Baselines3 is missing", "rl"):
     from stable_baselines3.common.callbacks import BaseCallback
@@ -35,32 +37,42 @@ LAST_GAMES = 1_000
 class ExactEvalCallback(BaseCallback):
     """Judges the model exactly now and then, keeps the best one and can end the run.
 
-    In TensorBoard: `eval/exploitability`, `eval/proven`, and `eval/win_rate_<opponent>_<seat>` for the opponents
-    random and perfect and the seats first and second. If a model without masks chooses an illegal action,
-    `eval/illegal` is 1, and the model counts as worse than any that plays legally.
+    It works with every algorithm whose model `verdict` can judge, such as plain PPO, on boards of any kind. On a small
+    game (at most 12 cells) it finds the exact exploitability and the results against random and perfect play, and on
+    tic-tac-toe and Connect Four the mistakes on known positions. Illegal actions of a model without masks are left out,
+    as wherever it plays, and their share is found too.
+
+    In TensorBoard: `eval/exploitability`, `eval/proven` and `eval/win_rate_<opponent>_<seat>`, for the opponents random
+    and perfect and the seats first and second; `eval/mistakes`, the share of moves that give away a win or a draw; and
+    `eval/illegal`, the share of positions in which the model by itself would choose an illegal action.
 
     Args:
         eval_freq: the least number of environment steps, of all boards together, between two verdicts.
         best_model_save_path: where the best model so far is saved: a file that ends in ".zip", or a folder, in which it
             is `best_model.zip`; None for nowhere.
         stop_when_proven: True to end the run at the first model that cannot be beaten.
+        masked: False to judge the actions that a model without masks chooses by itself. If one is illegal, there is no
+            verdict, and the model counts as worse than any that plays legally.
         seed: of the verdicts.
-        verbose: as in Stable-Baselines3.
+        verbose: 1 to print a line for each verdict.
 
     Attributes:
         rows: a `tictac_agents.curves.CurveRow` for each verdict so far.
-        best: the best of them, None before the first.
+        best: the best of them, on a large game that with the fewest mistakes; None before the first.
 
     Raises:
-        ValueError: an argument is out of its range; or at the start of the run, the game is too large for exact
-            verdicts or the boards do not say which game they are of.
+        ValueError: an argument is out of its range; or at the start of the run, the boards do not say which game they
+            are of, or the game is large and has no known positions.
 
     Example:
-        >>> from tictac_agents import DQN, ExactEvalCallback
-        >>> exact = ExactEvalCallback(eval_freq=100)
-        >>> _ = DQN("MlpPolicy", "TicTacToe-v0", buffer_size=1_000, seed=0, device="cpu").learn(200, exact)
-        >>> [row.timesteps for row in exact.rows], exact.best.judgement.unbeatable
-        ([100, 200], False)
+        >>> from stable_baselines3 import PPO
+        >>> from stable_baselines3.common.env_util import make_vec_env
+        >>> from tictac_agents import ExactEvalCallback
+        >>> model = PPO("MlpPolicy", make_vec_env("tictac_env:TicTacToe-v0"), n_steps=64, seed=0, device="cpu")
+        >>> exact = ExactEvalCallback(eval_freq=64)
+        >>> _ = model.learn(128, exact)
+        >>> [row.timesteps for row in exact.rows], exact.best.judgement.exploitability
+        ([64, 128], 1.0)
     """
 
     def __init__(
@@ -68,6 +80,7 @@ class ExactEvalCallback(BaseCallback):
         eval_freq: int = 10_000,
         best_model_save_path: str | os.PathLike[str] | None = None,
         stop_when_proven: bool = False,
+        masked: bool = True,
         seed: int = 0,
         verbose: int = 0,
     ) -> None:
@@ -75,6 +88,7 @@ class ExactEvalCallback(BaseCallback):
         self.eval_freq = positive("eval_freq", eval_freq)
         self.best_model_save_path = best_model_save_path
         self.stop_when_proven = flag("stop_when_proven", stop_when_proven)
+        self.masked = flag("masked", masked)
         self.seed = seed
         self.rows: list[CurveRow] = []
         self.best: CurveRow | None = None
@@ -85,8 +99,10 @@ class ExactEvalCallback(BaseCallback):
         except AttributeError as error:
             raise ValueError(f"the boards do not say which game they are of: {error}") from None
         self._judge = Judge(game)
-        if not self._judge.is_exact:
-            raise ValueError(f"exact verdicts need a game of at most {SMALL_CELLS} cells, not {game!r}")
+        if not self._judge.is_exact and self._judge.positions is None:
+            raise ValueError(
+                f"exact verdicts need a game of at most {SMALL_CELLS} cells or one with known positions, not {game!r}"
+            )
         self._judged_at = self.num_timesteps
         self._began = time.process_time()
 
@@ -94,11 +110,11 @@ class ExactEvalCallback(BaseCallback):
         if self.num_timesteps - self._judged_at < self.eval_freq:
             return True
         self._judged_at, now = self.num_timesteps, time.process_time()
-        judgement = self._judge(ModelPolicy(self.model, masked=False), self.seed)
+        judgement, illegal = self._judged(), self._illegal_share()
         row = CurveRow(timesteps=self.num_timesteps, seconds=now - self._began, judgement=judgement)
         self._began += time.process_time() - now
         self.rows.append(row)
-        self._log(row)
+        self._log(row, illegal)
         if self.best is None or judgement.rank > self.best.judgement.rank:
             self.best = row
             if self.best_model_save_path is not None:
@@ -106,24 +122,61 @@ class ExactEvalCallback(BaseCallback):
                 self.model.save(path if path.suffix == ".zip" else path / "best_model.zip")
         return not (self.stop_when_proven and judgement.unbeatable)
 
+    def _judged(self) -> Judgement:
+        policy = ModelPolicy(self.model, masked=self.masked)
+        judgement = self._judge(policy, self.seed)
+        if judgement.verdict is not None:
+            try:
+                return replace(judgement, mistakes=self._judge.mistakes(policy))
+            except IllegalMove:  # in a position that its games never reach
+                return judgement
+        return judgement
+
+    def _illegal_share(self) -> float | None:
+        """The share of known positions in which what `predict` returns is illegal; None if there are none."""
+        positions = self._judge.positions
+        if positions is None:
+            return None
+        policy = ModelPolicy(self.model, masked=False)
+        actions = policy.act_many(positions.positions, np.zeros(len(positions), np.int64))
+        return float((positions.scores[np.arange(len(actions)), actions] == NO_SCORE).mean())
+
     def _on_training_end(self) -> None:
-        if "eval/proven" in self.logger.name_to_value:  # the last verdict, which nothing has written yet
+        if any(name.startswith("eval/") for name in self.logger.name_to_value):  # which nothing has written yet
             self.logger.dump(self.num_timesteps)
 
-    def _log(self, row: CurveRow) -> None:
+    def _log(self, row: CurveRow, illegal: float | None) -> None:
         judgement = row.judgement
-        self.logger.record("eval/illegal", float(judgement.illegal is not None))
-        self.logger.record("eval/proven", float(bool(judgement.unbeatable)))
-        if self.verbose and judgement.illegal is not None:
-            print(judgement.illegal)
-        if judgement.verdict is None:
-            return
-        self.logger.record("eval/exploitability", judgement.exploitability)
+        measures = {
+            "illegal": illegal,
+            "mistakes": judgement.mistakes,
+            "exploitability": judgement.exploitability,
+            "proven": float(bool(judgement.unbeatable)) if self._judge.is_exact else None,
+        }
         for opponent, results in (("random", judgement.against_random), ("perfect", judgement.against_perfect)):
-            for seat, shares in zip(SEATS, results or (), strict=True):
-                self.logger.record(f"eval/win_rate_{opponent}_{seat}", shares.wins)
+            for seat, shares in zip(SEATS, results or (), strict=False):
+                measures[f"win_rate_{opponent}_{seat}"] = shares.wins
+        for name, value in measures.items():
+            if value is not None:
+                self.logger.record(f"eval/{name}", value)
         if self.verbose:
-            print(f"{row.timesteps:,} steps, {row.seconds:.0f} CPU-s\n{judgement.verdict}")
+            print(f"{row.timesteps:,} steps, {row.seconds:.1f} CPU-s: {_in_a_line(judgement, illegal)}", flush=True)
+
+
+def _in_a_line(judgement: Judgement, illegal: float | None) -> str:
+    """A judgement in one line, with the share of illegal actions if there are such."""
+    if judgement.illegal is not None:
+        return f"no verdict: {judgement.illegal}"
+    parts = []
+    if judgement.verdict is not None:
+        parts.append(f"exploitability {judgement.verdict.exploitability:.5f}")
+        for name, seat in zip(SEATS, (judgement.verdict.as_first, judgement.verdict.as_second), strict=True):
+            parts.append(f"as {name} {f'loses {seat.losing_line}' if seat.losing_line else 'unbeatable'}")
+    if judgement.mistakes is not None:
+        parts.append(f"mistakes {100 * judgement.mistakes:.1f} %")
+    if illegal:
+        parts.append(f"illegal {100 * illegal:.1f} %")
+    return ", ".join(parts)
 
 
 class GamesCallback(BaseCallback):
@@ -131,8 +184,8 @@ class GamesCallback(BaseCallback):
 
     In TensorBoard: `charts/SPS`, environment steps per second; and over the games ended since the last time
     `charts/return`, `charts/episode_length` (the learner's steps), `charts/illegal_rate`, and
-    `charts/win_rate_<opponent>_<seat>`. On an `SB3VecEnv` each opponent of a pool counts by itself, and the learner's
-    own copies (`SelfPlayCallback`) count together as "copies". With `opponent=None` there is
+    `charts/win_rate_<opponent>_<seat>`. Each opponent of a pool counts by itself, and the learner's own copies
+    (`SelfPlayCallback`) count together as "copies". With `opponent=None` there is
     `charts/win_rate_self_first`, of the first seat only. `DQN` logs its exploration itself, as
     `rollout/exploration_rate`.
 
@@ -155,9 +208,7 @@ class GamesCallback(BaseCallback):
         self.log_freq = positive("log_freq", log_freq)
 
     def _on_training_start(self) -> None:
-        self._opponent = self.training_env.get_attr("opponent")[0]
-        self._boards = unwrapped_boards(self.training_env) if isinstance(self._opponent, OpponentPool) else None
-        self._playing = None if self._boards is None else self._boards.opponent_numbers
+        self._playing = OpponentNames(self)
         self._returns = [0.0] * self.training_env.num_envs
         self._lengths = [0] * self.training_env.num_envs
         self._reset_log()
@@ -175,22 +226,15 @@ class GamesCallback(BaseCallback):
             if done:
                 info = infos[board]
                 self._games.append((self._returns[board], self._lengths[board], "illegal_action" in info))
-                seat, outcome = seat_and_outcome(info, self._opponent is None)
-                self._outcomes.setdefault((self._opponent_name(board), SEATS[seat]), []).append(outcome)
+                opponent = self._playing.names[board]
+                seat, outcome = seat_and_outcome(info, opponent is None)
+                self._outcomes.setdefault((_group(opponent), SEATS[seat]), []).append(outcome)
                 self._returns[board], self._lengths[board] = 0.0, 0
-        if self._boards is not None and any(dones):
-            self._playing = self._boards.opponent_numbers  # the next game's
+        self._playing.renew(self)
         if self.num_timesteps - self._logged_at >= self.log_freq and self._games:
             self._log()
             self._reset_log()
         return True
-
-    def _opponent_name(self, board: int) -> str:
-        """The name of the opponent in the game that has ended on a board."""
-        if self._playing is None:
-            return "self" if self._opponent is None else str(self._opponent)
-        player = self._opponent.players[self._playing[board]]
-        return "copies" if isinstance(player, Snapshot) else str(player)
 
     def _log(self) -> None:
         elapsed = time.perf_counter() - self._logged_time
@@ -201,6 +245,39 @@ class GamesCallback(BaseCallback):
         for (name, seat), outcomes in self._outcomes.items():
             self.logger.record(f"charts/win_rate_{name}_{seat}", outcomes.count(1) / len(outcomes))
         self.logger.dump(self.num_timesteps)
+
+
+def _group(opponent: str | None) -> str:
+    """The name under which games against an opponent are logged."""
+    if opponent is None:
+        return "self"
+    return "copies" if opponent.startswith("snapshot") else opponent
+
+
+class OpponentNames:
+    """The names of the opponents in the games on a callback's boards; None if both sides step.
+
+    Attributes:
+        names: a name for each board.
+
+    Raises:
+        ValueError: the boards are not of this package.
+    """
+
+    def __init__(self, callback: BaseCallback) -> None:
+        boards = callback.training_env
+        if not boards.has_attr("opponent_name"):
+            raise ValueError(f"the boards must be of this package, so that their opponents are known, not {boards}")
+        self.names: list[Any] = boards.get_attr("opponent_name")
+
+    def renew(self, callback: BaseCallback) -> None:
+        """Reads the names again, after a step, on the boards where games have begun."""
+        _, dones, _ = last_step(callback)
+        # ARS, which gives callbacks no dones, also begins games in the middle of others.
+        begun = np.flatnonzero(dones).tolist() if "dones" in callback.locals else range(len(self.names))
+        if begun:
+            for board, name in zip(begun, callback.training_env.get_attr("opponent_name", begun), strict=True):
+                self.names[board] = name
 
 
 def last_step(callback: BaseCallback) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_], list[dict[str, Any]]]:
@@ -220,48 +297,47 @@ def seat_and_outcome(info: Mapping[str, Any], self_play: bool) -> tuple[int, int
 
 
 class SelfPlayCallback(BaseCallback):
-    """Lets copies of the learner join the pool it plays against.
+    """Lets copies of the learner play against it, on boards of any kind, in other processes too.
 
-    Every `snapshot_freq` steps a copy of the policy, its weights frozen, joins the pool. Until the next one, `share` of
-    the games are against it and `active - 1` of the earlier copies, equally often; the others are against the opponents
-    that were in the pool at the beginning, by their weights. Copies play greedily. One forward pass answers all boards
-    that face the same copy, which is why only some copies are active at a time.
+    Every `snapshot_freq` steps a copy of the policy, its weights frozen, joins the opponents by `set_opponent`. Until
+    the next one, `share` of the games that begin are against it and `active - 1` of the earlier copies, equally often;
+    the others are against the opponent that the boards had at the beginning, of a pool by its weights. Copies play
+    greedily. On an `SB3VecEnv` one forward pass answers all boards that face the same copy, which is why only some
+    copies are active at a time.
 
     `GamesCallback` logs how often the learner wins against each of the opponents, and against all copies together.
 
     Args:
-        pool: the opponent on the boards the model learns on, an `SB3VecEnv` or a `DummyVecEnv`.
         snapshot_freq: the least number of environment steps, of all boards together, between two copies.
         sampling: which of the earlier copies are active. "uniform": any; "latest": the last ones; "prioritised": by how
             often they beat the learner, `(losses + 1) / (games + 2)` (prioritised fictitious self-play: Vinyals et al.,
             "Grandmaster level in StarCraft II using multi-agent reinforcement learning", 2019).
         active: the most copies that play at a time.
-        share: the share of the games against copies, in [0, 1]; 1 if the pool should hold nothing else.
+        share: the share of the games against copies, in [0, 1]; 1 for no other opponents once there is a copy.
         seed: for the drawing of copies.
         verbose: as in Stable-Baselines3.
 
     Attributes:
-        games: int64 (M,), how many games ended against each opponent of the pool.
+        names: the names of the opponents: those of the beginning, then all copies.
+        games: int64 (M,), how many games ended against each of them.
         wins: float64 (M,), how many of them the learner won, a draw counting half.
 
     Raises:
-        ValueError: an argument is out of its range; or at the start of the run, the boards have another opponent (as
-            those of a `SubprocVecEnv`, which have a copy of `pool`), or the model is not one that `Snapshot` accepts.
+        ValueError: an argument is out of its range; or at the start of the run, the boards are not of this package or
+            have no opponent, or the model is not one that `Snapshot` accepts.
 
     Example:
         >>> from tictac_agents import MaskablePPO, SB3VecEnv, SelfPlayCallback
-        >>> from tictac_env.wrappers import OpponentPool
-        >>> pool = OpponentPool(["random"])
-        >>> envs = SB3VecEnv("ConnectFour-v0", num_envs=16, opponent=pool, play_as="random")
+        >>> envs = SB3VecEnv("ConnectFour-v0", num_envs=16, opponent="random", play_as="random")
         >>> model = MaskablePPO("MlpPolicy", envs, n_steps=16, batch_size=64, seed=0, device="cpu")
-        >>> _ = model.learn(1_024, SelfPlayCallback(pool, snapshot_freq=256))
-        >>> print(pool)
-        pool(random, snapshot 256, snapshot 512, snapshot 768, snapshot 1024)
+        >>> selves = SelfPlayCallback(snapshot_freq=256)
+        >>> _ = model.learn(1_024, selves)
+        >>> selves.names
+        ['random', 'snapshot 256', 'snapshot 512', 'snapshot 768', 'snapshot 1024']
     """
 
     def __init__(
         self,
-        pool: OpponentPool,
         snapshot_freq: int = 20_000,
         sampling: str = "uniform",
         active: int = 4,
@@ -270,57 +346,65 @@ class SelfPlayCallback(BaseCallback):
         verbose: int = 0,
     ) -> None:
         super().__init__(verbose)
-        self.pool = pool
         self.snapshot_freq = positive("snapshot_freq", snapshot_freq)
         self.sampling = one_of("sampling", sampling, SAMPLING)
         self.active = positive("active", active)
         self.share = number("share", share, 0, 1)
         self._random = np.random.default_rng(seed)
-        self._fixed = list(pool.weights)
-        self.games = np.zeros(len(self._fixed), np.int64)
-        self.wins: npt.NDArray[np.float64] = np.zeros(len(self._fixed))
+        self._fixed: list[float] = []
+        self._players: list[Any] = []
+        self.names: list[str] = []
+        self.games = np.zeros(0, np.int64)
+        self.wins: npt.NDArray[np.float64] = np.zeros(0)
 
     def _on_training_start(self) -> None:
-        boards = self.training_env
-        opponents = boards.get_attr("opponent") if boards.has_attr("opponent") else [None]
-        if any(opponent is not self.pool for opponent in opponents):
+        self._playing = OpponentNames(self)
+        if None in self._playing.names:
             raise ValueError(
-                "the boards must be an SB3VecEnv or a DummyVecEnv whose opponent is the pool of the callback; other "
-                "processes, as those of a SubprocVecEnv, have a pool of their own"
+                "the boards have no opponent that copies could replace: with opponent=None both sides learn"
             )
         Snapshot(self.model)  # an error now, not after the first games
-        self._boards = unwrapped_boards(boards)
-        self._playing = self._opponent_numbers()
+        if not self._players:  # the first run
+            opponent = self.training_env.get_attr("opponent", [0])[0]
+            pool = opponent if isinstance(opponent, OpponentPool) else OpponentPool([opponent])
+            self._fixed = pool.weights
+            for player in pool.players:
+                self._add(player, str(as_policy(player, self.training_env.get_attr("game", [0])[0])))
         self._joined_at = self.num_timesteps
 
-    def _opponent_numbers(self) -> npt.NDArray[np.int64]:
-        """The number in the pool of the opponent on each board: int64 (num_envs,)."""
-        if self._boards is not None:
-            return self._boards.opponent_numbers
-        return np.array([state["member"] for state in self.training_env.env_method("state_dict")])
+    def _add(self, player: Any, name: str) -> None:
+        self._players.append(player)
+        self.names.append(name)
+        self.games, self.wins = np.append(self.games, 0), np.append(self.wins, 0.0)
 
     def _on_step(self) -> bool:
         _, dones, infos = last_step(self)
-        ended = np.flatnonzero(dones)
-        outcomes = np.array([infos[board]["outcome"] for board in ended])
-        np.add.at(self.games, self._playing[ended], 1)
-        np.add.at(self.wins, self._playing[ended], (outcomes + 1) / 2)
-        self._playing = self._opponent_numbers()  # at each step, as ARS resets the boards in the middle of games
+        for board in np.flatnonzero(dones).tolist():
+            name = self._playing.names[board]
+            if name in self.names:  # otherwise one of an earlier run or of another callback
+                opponent = self.names.index(name)
+                self.games[opponent] += 1
+                self.wins[opponent] += (infos[board]["outcome"] + 1) / 2
+        self._playing.renew(self)
         if self.num_timesteps - self._joined_at >= self.snapshot_freq:
             self._joined_at = self.num_timesteps
             self._join()
         return True
 
     def _join(self) -> None:
-        """Adds a copy of the learner to the pool, and draws the copies that play until the next one joins."""
-        self.pool.add(Snapshot(self.model, f"snapshot {self.num_timesteps}"), 0.0)
-        self.games, self.wins = np.append(self.games, 0), np.append(self.wins, 0.0)
+        """Adds a copy of the learner, and draws the copies that play until the next one joins."""
+        name = f"snapshot {self.num_timesteps}"
+        while name in self.names:  # of an earlier run
+            name += "'"
+        self._add(Snapshot(self.model, name), name)
         first, last = len(self._fixed), len(self.games) - 1
         chosen = [*self._earlier(np.arange(first, last)), last]
-        weights = np.zeros(len(self.games))
-        weights[:first] = (1 - self.share) * np.array(self._fixed) / sum(self._fixed)
-        weights[chosen] = self.share / len(chosen)
-        self.pool.weights = weights.tolist()
+        fixed = (1 - self.share) * np.array(self._fixed) / sum(self._fixed)
+        copies = [self._players[number] for number in chosen]
+        # Other processes get a copy of the pool, so it has only those copies that play.
+        weights = [*fixed.tolist(), *[self.share / len(chosen)] * len(chosen)]
+        pool = OpponentPool([*self._players[:first], *copies], weights)
+        self.training_env.env_method("set_opponent", pool)
 
     def _earlier(self, copies: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         count = min(self.active - 1, len(copies))

@@ -230,6 +230,13 @@ def features_of_boards(policy: Any) -> BaseFeaturesExtractor:
     return extractor
 
 
+def occupied(observations: torch.Tensor, num_actions: int) -> torch.Tensor:
+    """True if planes or boards show that the cell of an action is taken: bool (B, num_actions)."""
+    # (B, planes, cells), one plane for a board; action a is legal while cell a is empty in all planes.
+    cells = observations.reshape(len(observations), -1, math.prod(observations.shape[-2:]))
+    return cells[:, :, :num_actions].ne(0).any(dim=1)
+
+
 class MaskedQNetwork(QNetwork):
     """Stable-Baselines3's Q-network with `ILLEGAL_VALUE` for the actions that the observation shows to be illegal.
 
@@ -262,9 +269,7 @@ class MaskedQNetwork(QNetwork):
 
     def occupied(self, obs: torch.Tensor) -> torch.Tensor:
         """True if the cell of an action is taken: bool (B, num_actions)."""
-        # (B, planes, cells), one plane for a board; action a is legal while cell a is empty in all planes.
-        cells = obs.reshape(len(obs), -1, math.prod(self.observation_space.shape[-2:]))  # type: ignore[index]
-        return cells[:, :, : int(self.action_space.n)].ne(0).any(dim=1)
+        return occupied(obs, int(self.action_space.n))
 
 
 class AfterstateQNetwork(MaskedQNetwork):

@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 from conftest import breadth
 
-from tictac_env.arena import verdict
+from tictac_env.arena import move_accuracy, suite, verdict
+from tictac_env.arena.auditing import REPORTING
 from tictac_env.policies import ModelPolicy, check_policy
 from tictac_env.position import IllegalMove, Position
 from tictac_env.wrappers import OpponentPool
@@ -26,8 +27,9 @@ import stable_baselines3 as sb3
 import torch
 from sb3_pairs import C4, OFF_POLICY, ON_POLICY, TTT, dummy, self_play
 from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.logger import configure
-from stable_baselines3.common.vec_env import VecFrameStack
+from stable_baselines3.common.vec_env import SubprocVecEnv, VecFrameStack
 
 from tictac_agents import (
     DQN,
@@ -39,6 +41,7 @@ from tictac_agents import (
     SelfPlayCallback,
     Snapshot,
 )
+from tictac_agents.judge import part_of
 
 # Exact verdicts
 
@@ -89,7 +92,7 @@ def test_self_play_counts_the_first_seats_wins() -> None:
 SCALARS = {
     *(f"charts/{name}" for name in ("SPS", "return", "episode_length", "illegal_rate")),
     *(f"charts/win_rate_{who}_{seat}" for who in ("random", "minimax", "copies") for seat in ("first", "second")),
-    *(f"eval/{name}" for name in ("exploitability", "proven", "illegal")),
+    *(f"eval/{name}" for name in ("exploitability", "proven", "illegal", "mistakes")),
     *(f"eval/win_rate_{who}_{seat}" for who in ("random", "perfect") for seat in ("first", "second")),
 }
 
@@ -103,7 +106,7 @@ def test_all_that_is_promised_is_in_the_event_file(algorithm: Any, tmp_path: Pat
     envs = SB3VecEnv(TTT, 16, opponent=pool, play_as="alternate")
     settings = OFF_POLICY | {"learning_starts": 64} if algorithm is DQN else ON_POLICY
     model = algorithm("MlpPolicy", envs, tensorboard_log=str(tmp_path), **settings)
-    callbacks = [ExactEvalCallback(512), GamesCallback(512), SelfPlayCallback(pool, 512)]
+    callbacks = [ExactEvalCallback(512), GamesCallback(512), SelfPlayCallback(512)]
     model.learn(2_048, callbacks)
     model.logger.close()
     events = EventAccumulator(str(next(tmp_path.iterdir())))
@@ -118,9 +121,42 @@ def test_all_that_is_promised_is_in_the_event_file(algorithm: Any, tmp_path: Pat
     assert not any(rates["charts/illegal_rate"]) and all(3 <= mean <= 5 for mean in rates["charts/episode_length"])
     last = callbacks[0].rows[-1].judgement.verdict
     assert rates["eval/win_rate_random_second"][-1] == pytest.approx(last.as_second.against_random.wins)
+    assert not any(rates["eval/illegal"]) and all(0 < rate < 1 for rate in rates["eval/mistakes"])
 
 
-POOL = OpponentPool(["random"])
+class Copied(BaseCallback):
+    """Keeps a copy of the model, as it is before the updates that follow the last step."""
+
+    def _on_step(self) -> bool:
+        self.last = Snapshot(self.model)
+        return True
+
+
+@pytest.mark.parametrize("masked", [True, False])
+@pytest.mark.parametrize("name", [TTT, C4])
+def test_plain_ppo_on_plain_boards_is_judged_in_a_line(
+    name: str, masked: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    boards = make_vec_env(f"tictac_env:{name}", 4, env_kwargs={"opponent": "rule", "play_as": "random"})
+    exact = ExactEvalCallback(256, masked=masked, best_model_save_path=tmp_path / "best.zip", verbose=1)
+    model = sb3.PPO("MlpPolicy", boards, **ON_POLICY | {"batch_size": 64})
+    *_, row = logged(model, 512, [exact, copied := Copied()], tmp_path)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 2 == len(exact.rows) and lines[1].startswith("512 steps")
+    policy, judgement = copied.last, exact.rows[-1].judgement
+    assert 0 < row["eval/illegal"] < 1 and ("no verdict" in lines[1]) == (not masked) == bool(judgement.illegal)
+    if masked and name == TTT:
+        assert judgement.verdict is not None and judgement.verdict.as_first == verdict(policy).as_first
+        assert row["eval/exploitability"] == judgement.exploitability == verdict(policy).exploitability
+        assert f"exploitability {judgement.exploitability:.5f}, as first loses " in lines[1]
+    if masked:
+        positions = 500 if name == C4 else 4_520
+        accuracy = move_accuracy(policy, part_of(suite(REPORTING[name]), positions))
+        assert accuracy.overall.positions == positions and 0 < row["eval/mistakes"] < 1
+        assert row["eval/mistakes"] == judgement.mistakes == pytest.approx(accuracy.overall.mistakes.value)
+        fewest = [row.judgement.mistakes for row in exact.rows]
+        assert name == TTT or exact.best is exact.rows[fewest.index(min(fewest))]  # type: ignore[type-var]
+    assert (tmp_path / "best.zip").exists()
 
 
 @pytest.mark.parametrize(
@@ -128,10 +164,10 @@ POOL = OpponentPool(["random"])
     [
         *((lambda value=value: ExactEvalCallback(value), "eval_freq") for value in (0, -1, 1.5, True)),
         (lambda: GamesCallback(0), "log_freq"),
-        (lambda: SelfPlayCallback(POOL, snapshot_freq=0), "snapshot_freq"),
-        (lambda: SelfPlayCallback(POOL, active=1.5), "active"),  # type: ignore[arg-type]
-        (lambda: SelfPlayCallback(POOL, share=1.1), "share"),
-        (lambda: SelfPlayCallback(POOL, sampling="oldest"), "sampling"),
+        (lambda: SelfPlayCallback(snapshot_freq=0), "snapshot_freq"),
+        (lambda: SelfPlayCallback(active=1.5), "active"),  # type: ignore[arg-type]
+        (lambda: SelfPlayCallback(share=1.1), "share"),
+        (lambda: SelfPlayCallback(sampling="oldest"), "sampling"),
     ],
 )
 def test_wrong_arguments_are_named(made: Any, named: str) -> None:
@@ -140,11 +176,18 @@ def test_wrong_arguments_are_named(made: Any, named: str) -> None:
 
 
 def test_other_boards_are_refused() -> None:
-    for callback, named in ((ExactEvalCallback(64), "which game"), (SelfPlayCallback(POOL), "SB3VecEnv")):
+    for callback, named in (
+        (ExactEvalCallback(64), "which game"),
+        (SelfPlayCallback(), "of this package"),
+        (GamesCallback(), "of this package"),
+    ):
         with pytest.raises(ValueError, match=named):
             sb3.PPO("MlpPolicy", "CartPole-v1", n_steps=64, device="cpu").learn(64, callback)
-    with pytest.raises(ValueError, match="opponent is the pool"):
-        MaskablePPO("MlpPolicy", SB3VecEnv(TTT), **ON_POLICY).learn(128, SelfPlayCallback(POOL))
+    large = SB3VecEnv("KInARow-v0", rows=5, cols=5, connect=4)
+    with pytest.raises(ValueError, match="known positions"):
+        MaskablePPO("MlpPolicy", large, **ON_POLICY).learn(128, ExactEvalCallback())
+    with pytest.raises(ValueError, match="opponent=None"):
+        MaskablePPO("MlpPolicy", self_play(), **ON_POLICY).learn(128, SelfPlayCallback())
 
 
 # The progress bar
@@ -163,7 +206,7 @@ def on_terminal(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
 
 @pytest.mark.parametrize("legal", [True, False])
 def test_speed_wins_and_the_last_verdict_are_shown(legal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    screen, exact = on_terminal(monkeypatch), ExactEvalCallback(32)
+    screen, exact = on_terminal(monkeypatch), ExactEvalCallback(32, masked=False)
     model = (
         DQN("MlpPolicy", self_play(), **OFF_POLICY) if legal else sb3.DQN("MlpPolicy", SB3VecEnv(TTT, 4), **OFF_POLICY)
     )
@@ -260,19 +303,33 @@ def test_illegal_actions_of_a_model_without_masks_are_left_out(algorithm: Any, t
     assert legal[0] and all(mine == its for mine, its, fits in zip(played, raw, legal, strict=True) if fits)
 
 
-@pytest.mark.parametrize("algorithm", [sb3_contrib.QRDQN, sb3_contrib.ARS])
-def test_copies_of_any_algorithm_join_its_pool(algorithm: Any) -> None:
-    """And its games are counted, on single boards too."""
-    settings = OFF_POLICY if algorithm is sb3_contrib.QRDQN else {"n_delta": 1, "device": "cpu", "seed": 0}
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+@pytest.mark.parametrize("algorithm", [sb3_contrib.QRDQN, sb3_contrib.ARS, sb3.PPO])
+def test_copies_of_any_algorithm_play_on_boards_of_any_kind(algorithm: Any) -> None:
+    """The same games, which are counted alike; other processes are started for plain PPO only."""
+    settings: dict[type, dict[str, Any]] = {
+        sb3_contrib.QRDQN: OFF_POLICY,
+        sb3_contrib.ARS: {"n_delta": 1, "device": "cpu", "seed": 0},
+        sb3.PPO: ON_POLICY | {"batch_size": 32},
+    }
+    keywords = {"opponent": OpponentPool(["random", "rule"], [2, 1]), "play_as": "alternate"}
+    kinds: list[Any] = [
+        lambda: SB3VecEnv(TTT, 2, **keywords),
+        lambda: make_vec_env(f"tictac_env:{TTT}", 2, env_kwargs=keywords),
+    ]
+    if algorithm is sb3.PPO:
+        processes = {"vec_env_cls": SubprocVecEnv, "vec_env_kwargs": {"start_method": "fork"}}
+        kinds.append(lambda: make_vec_env(f"tictac_env:{TTT}", 2, env_kwargs=keywords, **processes))
     counted = []
-    for made in (SB3VecEnv, dummy):
-        pool = OpponentPool(["random"])
-        keywords = {"opponent": pool, "play_as": "alternate"}
-        boards = SB3VecEnv(TTT, 4, **keywords) if made is SB3VecEnv else dummy(4, id=TTT, **keywords)
-        callback = SelfPlayCallback(pool, 32)
-        algorithm("MlpPolicy", boards, **settings).learn(160, [callback, GamesCallback(64), ProgressCallback()])
-        counted.append((callback.games.tolist(), callback.wins.tolist(), [str(player) for player in pool.players]))
-    assert counted[0] == counted[1] and len(counted[0][2]) > 2 and min(counted[0][0][:2]) > 0
+    for kind in kinds:
+        boards, callback, games = kind(), SelfPlayCallback(64), GamesCallback(10_000)
+        algorithm("MlpPolicy", boards, **settings[algorithm]).learn(320, [callback, games, ProgressCallback()])
+        weights = boards.get_attr("opponent")[0].weights
+        counted.append((callback.names, callback.games.tolist(), callback.wins.tolist(), games._outcomes, weights))
+        boards.close()
+    assert all(counts == counted[0] for counts in counted)
+    names, ended, *_ = counted[0]
+    assert names[:4] == ["random", "rule", "snapshot 64", "snapshot 128"] and min(ended[:3]) > 0
 
 
 def test_a_model_that_remembers_is_refused_by_name() -> None:
@@ -280,10 +337,8 @@ def test_a_model_that_remembers_is_refused_by_name() -> None:
     for use in (Snapshot, verdict, lambda model: OpponentPool([model])):
         with pytest.raises(ValueError, match="RecurrentPPO"):
             use(model)
-    pool = OpponentPool(["random"])
-    model.set_env(SB3VecEnv(TTT, opponent=pool))
     with pytest.raises(ValueError, match="RecurrentPPO"):
-        model.learn(8, SelfPlayCallback(pool))
+        model.learn(8, SelfPlayCallback())
     assert model.num_timesteps == 0
 
 
@@ -309,25 +364,26 @@ def test_models_that_see_something_else_are_refused() -> None:
 
 @pytest.mark.parametrize("sampling", breadth(["latest"], ["uniform", "prioritised"]))
 def test_snapshots_join_and_share_the_games(sampling: str) -> None:
-    pool = OpponentPool(["random", "rule"], [1, 3])
-    envs = SB3VecEnv(TTT, 16, opponent=pool, play_as="random")
-    callback = SelfPlayCallback(pool, 512, sampling, active=3, share=0.6)
-    MaskablePPO("MlpPolicy", envs, **ON_POLICY).learn(512 * 6, callback)
-    assert [str(one) for one in pool.players[2:]] == [f"snapshot {512 * (i + 1)}" for i in range(6)]
-    weights = np.array(pool.weights)
-    assert weights[:2].tolist() == pytest.approx([0.1, 0.3])
-    assert np.count_nonzero(weights[2:]) == 3 and weights[-1] == pytest.approx(0.2)
+    envs = SB3VecEnv(TTT, 16, opponent=OpponentPool(["random", "rule"], [1, 3]), play_as="random")
+    callback = SelfPlayCallback(512, sampling, active=3, share=0.6)
+    model = MaskablePPO("MlpPolicy", envs, **ON_POLICY).learn(512 * 6, callback)
+    assert callback.names == ["random", "rule", *(f"snapshot {512 * (i + 1)}" for i in range(6))]
+    pool = envs.get_attr("opponent")[0]
+    assert pool.weights == pytest.approx([0.1, 0.3, 0.2, 0.2, 0.2])
+    playing = [str(player) for player in pool.players]
+    assert playing[-1] == "snapshot 3072" and set(playing) <= set(callback.names)
     if sampling == "latest":
-        assert np.flatnonzero(weights[2:]).tolist() == [3, 4, 5]
+        assert playing == ["random", "rule", "snapshot 2048", "snapshot 2560", "snapshot 3072"]
     assert callback.games.sum() > 500 and (callback.games[:7] > 0).all()
     assert ((callback.wins >= 0) & (callback.wins <= callback.games)).all()
+    model.learn(512, callback)
+    assert callback.names[-1] == "snapshot 512'", "the second of that name"
 
 
 def test_games_are_counted_for_the_opponent_that_played_them() -> None:
     """One that never loses and one that mostly does: their counts cannot be mixed up."""
-    pool = OpponentPool(["minimax", "random"])
-    callback = SelfPlayCallback(pool, 10_000)
-    envs = SB3VecEnv(TTT, 16, opponent=pool, play_as="random")
+    callback = SelfPlayCallback(10_000)
+    envs = SB3VecEnv(TTT, 16, opponent=OpponentPool(["minimax", "random"]), play_as="random")
     MaskablePPO("MlpPolicy", envs, **ON_POLICY).learn(4_096, callback)
     rates = callback.wins / callback.games
     assert callback.games.min() > 300
@@ -335,7 +391,7 @@ def test_games_are_counted_for_the_opponent_that_played_them() -> None:
 
 
 def test_prioritised_sampling_prefers_those_that_beat_the_learner() -> None:
-    callback = SelfPlayCallback(OpponentPool(["random"]), sampling="prioritised", active=2)
+    callback = SelfPlayCallback(sampling="prioritised", active=2)
     callback.games, callback.wins = np.array([0, 98, 98]), np.array([0.0, 98.0, 0.0])
     drawn = np.concatenate([callback._earlier(np.array([1, 2])) for _ in range(300)])
     assert np.count_nonzero(drawn == 2) > 280

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -11,14 +13,16 @@ import pytest
 from tictac_env.arena import verdict
 from tictac_env.games import GAMES
 from tictac_env.observation import Observer
+from tictac_env.policies import check_policy
 
-pytest.importorskip("stable_baselines3")
+pytest.importorskip("sb3_contrib")
+import sb3_contrib
 import stable_baselines3 as sb3
 import torch
 from sb3_pairs import C4, OFF_POLICY, TTT, self_play
 from stable_baselines3.common.vec_env import VecFrameStack, VecNormalize
 
-from tictac_agents import DQN
+from tictac_agents import DQN, QRDQN, Snapshot, load_model
 from tictac_agents.deep.networks import ILLEGAL_VALUE, MaskedDQNPolicy
 from tictac_agents.plan import tuned
 
@@ -55,6 +59,39 @@ def test_no_illegal_action_is_ever_chosen(name: str, epsilon: float) -> None:
     """Not in warm-up, exploration or greedy play: the boards would raise."""
     settings = {"exploration_initial_eps": epsilon, "exploration_final_eps": epsilon, "learning_starts": 200}
     DQN("MlpPolicy", self_play(name), **settings, **SMALL).learn(1_000)
+
+
+def test_qr_dqn_chooses_and_learns_from_legal_actions_alone(name: str, tmp_path: Path) -> None:
+    envs = self_play(name)
+    model = QRDQN("MlpPolicy", envs, gamma=-1.0, learning_starts=200, **SMALL)
+    model.learn(1_000)  # the boards would raise
+    rng, num_illegal = np.random.default_rng(0), 0
+    observations = envs.reset()
+    for _ in range(60):
+        masks = envs.envs.action_masks()
+        num_illegal += np.count_nonzero(masks == 0)
+        for network in (model.quantile_net, model.quantile_net_target):
+            quantiles = network(torch.as_tensor(observations)).detach().numpy()
+            assert np.array_equal((quantiles == np.float32(ILLEGAL_VALUE)).all(axis=1), masks == 0)
+        observations, _, _, _ = envs.step((rng.random(masks.shape) * masks).argmax(axis=1))
+    assert num_illegal > 0
+    observations, masks = envs.reset(), envs.envs.action_masks()
+    for deterministic in (True, False):
+        allowed = masks * (np.arange(masks.shape[1]) % 2)  # fewer than are legal
+        actions = np.concatenate(
+            [model.predict(observations, deterministic=deterministic, action_masks=allowed)[0] for _ in range(20)]
+        )
+        assert (actions % 2 == 1).all()
+    model.save(tmp_path / "qr.zip")
+    assert type(load_model(tmp_path / "qr.zip", name)) is sb3_contrib.QRDQN
+    check_policy(pickle.loads(pickle.dumps(Snapshot(model))), name)
+
+
+def test_qr_dqn_needs_observations_that_show_the_mask() -> None:
+    with pytest.raises(ValueError, match="planes"):
+        QRDQN("MlpPolicy", self_play(obs_type="code"), **SMALL)
+    with pytest.raises(ValueError, match="norm_obs"):
+        QRDQN("MlpPolicy", VecNormalize(self_play()), **SMALL)
 
 
 def test_exploration_is_uniform_over_the_legal_actions_and_each_boards_own() -> None:

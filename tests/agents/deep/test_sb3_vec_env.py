@@ -187,6 +187,26 @@ def test_attributes_are_those_of_the_single_environments() -> None:
     assert envs.env_is_wrapped(Monitor) == theirs.env_is_wrapped(Monitor) == [True] * BOARDS
 
 
+def test_the_opponent_is_replaced_as_on_single_boards() -> None:
+    mine, theirs = (made(id=TTT, opponent="rule", play_as="alternate") for made in (ours, dummy))
+    rng = np.random.default_rng(0)
+    mine.seed(7)
+    theirs.seed(7)
+    assert_same(mine.reset(), theirs.reset())
+    for step in range(60):
+        if step % 20 == 11:
+            opponent = OpponentPool([Cautious(), "minimax:2"]) if step < 40 else "random"
+            for envs in (mine, theirs):
+                assert envs.env_method("set_opponent", opponent) == [None] * BOARDS
+        actions = choices(get_action_masks(mine), rng, illegal=0.05)
+        assert_same(mine.step(actions), theirs.step(actions))
+        assert mine.get_attr("opponent_name") == theirs.get_attr("opponent_name")
+    VecFrameStack(mine, 1).set_opponent("rule")
+    with pytest.raises(ValueError, match="set_opponent"):
+        mine.env_method("set_opponent", "rule", indices=[0])
+    assert set(map(str, mine.get_attr("opponent"))) == {"rule"}
+
+
 def test_rendering_shows_the_positions() -> None:
     """Those of the positions: the last move, which a single environment marks, is not known here."""
     envs = ours(id=TTT, render_mode="rgb_array")

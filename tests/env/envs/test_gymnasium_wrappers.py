@@ -10,10 +10,10 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
-from conftest import assert_same
+from conftest import assert_same, highest, lowest
 from gymnasium.wrappers import vector
 
-from tictac_env.wrappers import MaskedObservation
+from tictac_env.wrappers import MaskedObservation, OpponentPool
 
 TTT, C4 = "TicTacToe-v0", "ConnectFour-v0"
 WRAPPERS: dict[str, Callable[[Any], Any]] = {
@@ -45,6 +45,37 @@ def test_a_wrapper_does_the_same_to_our_boards_and_to_gymnasiums(wrapper: str) -
             assert_same([infos["episode"][key] for key in "rl"], [heard["episode"][key] for key in "rl"])
         ends += mine[2].sum()
     assert ends > 8 and recorded == (wrapper == "RecordEpisodeStatistics")
+
+
+def test_the_opponent_is_replaced_through_wrappers() -> None:
+    for reach in (lambda env: env.unwrapped.set_opponent, lambda env: env.get_wrapper_attr("set_opponent")):
+        env = MaskedObservation(gym.wrappers.RecordEpisodeStatistics(gym.make(C4, opponent=lowest, play_as="second")))
+        env.reset(seed=0)
+        reach(env)(highest)
+        assert env.step(3)[4]["opponent_action"] == 0 and env.reset()[1]["opponent_action"] == 6
+    envs = vector.FlattenObservation(gym.make_vec(C4, 2, opponent=lowest, play_as="second"))
+    envs.reset(seed=0)
+    envs.unwrapped.set_opponent(highest)
+    assert envs.reset()[1]["opponent_action"].tolist() == [6, 6]
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_the_opponent_is_replaced_in_other_processes() -> None:
+    """They play the same games as our boards."""
+    settings: dict[str, Any] = {"opponent": OpponentPool(["random", "rule"]), "play_as": "alternate"}
+    ours, theirs = (
+        gym.make_vec(TTT, 2, vectorization_mode=mode, **settings) for mode in ("vector_entry_point", "async")
+    )
+    assert_same(ours.reset(seed=3)[0], theirs.reset(seed=3)[0])
+    for step in range(30):
+        if step == 8:
+            for envs in (ours, theirs):
+                envs.call("set_opponent", OpponentPool([highest, "minimax:2"], [1, 2]))
+        actions = ours.unwrapped.sample_actions()
+        assert_same(ours.step(actions)[:3], theirs.step(actions)[:3])
+        assert ours.get_attr("opponent_name") == theirs.get_attr("opponent_name")
+    assert set(ours.get_attr("opponent_name")) <= {"highest", "minimax:2"}
+    theirs.close()
 
 
 def test_gymnasiums_wrappers_of_observations_refuse_same_step() -> None:

@@ -271,13 +271,18 @@ def test_a_damaged_state_is_refused_and_changes_nothing(damage: str) -> None:
     assert envs.state_dict() == before
 
 
-def test_a_state_is_taken_by_a_pool_that_has_grown_to_fit() -> None:
-    large, small = OpponentPool(["random", "rule"]), OpponentPool(["random"])
-    ahead, behind = make(TTT, 50, opponent=large), make(TTT, 50, opponent=small)
-    ahead.reset(seed=1)
-    small.add("rule")
-    behind.load_state_dict(ahead.state_dict())
-    assert recorded(behind) == recorded(ahead)
+@pytest.mark.parametrize("threads", [1, 2])
+def test_steps_are_compiled_again_once_the_games_against_a_replaced_opponent_are_over(threads: int) -> None:
+    envs = make(TTT, 50, opponent=Drawing(), threads=threads)
+    fresh = make(TTT, 50, opponent="random", threads=threads)
+    envs.reset(seed=1)
+    envs.set_opponent("random")
+    assert set(envs.opponent_names) == {str(Drawing())}
+    recorded(envs, 12)
+    assert set(envs.opponent_names) == {"random"} and not envs._batch._in_python()
+    for one in (envs, fresh):
+        one.reset(seed=2)
+    assert recorded(envs) == recorded(fresh) and envs.describe() == fresh.describe()
 
 
 # Copying, threads
@@ -460,7 +465,7 @@ def test_boards_are_asked_one_by_one_as_gymnasiums_are() -> None:
         with pytest.raises(AttributeError, match=rf"no '{name}'.* has game, opponent, .*vectorization_mode=\"sync\""):
             ours.call(name)
     for name in ("opponent", "position", "action_masks"):
-        with pytest.raises(AttributeError, match=f"'{name}' of a board cannot be set.*OpponentPool"):
+        with pytest.raises(AttributeError, match=f"'{name}' of a board cannot be set.*set_opponent"):
             ours.set_attr(name, "rule")
 
 

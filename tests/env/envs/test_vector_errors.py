@@ -292,20 +292,6 @@ def test_an_opponent_that_fails_at_any_call_changes_nothing(
     assert failures == 1
 
 
-def test_a_member_that_does_not_play_is_refused_each_time() -> None:
-    pool = OpponentPool(["random"])
-    envs, twin = (make(num_envs=40, opponent=pool) for _ in range(2))
-    for one in (envs, twin):
-        one.reset(seed=0)
-    pool.add("random:x", 9)
-    for use in (lambda: envs.step([0] * 40), lambda: envs.reset(seed=1)):
-        for _ in range(3):
-            with unchanged(envs), pytest.raises(ValueError, match="'random' takes no argument, not 'x'"):
-                use()
-    pool.players[1] = "rule"
-    goes_on_alike(envs, twin)
-
-
 # Ctrl-C anywhere
 
 SOURCES = {str(path) for path in Path(vector.__file__).parent.glob("*.py")}

@@ -88,9 +88,14 @@ class Pair:
         self.over = ours[2] & (self.mode != SAME_STEP)
         self.compare_boards()
 
+    def set_opponent(self, opponent: Any) -> None:
+        for envs in (self.ours, self.theirs):
+            assert envs.call("set_opponent", opponent) == (None,) * NUM_ENVS
+
     def compare_boards(self) -> None:
         positions = [env.unwrapped.position for env in self.theirs.envs]
         assert [self.ours.batch[i] for i in range(NUM_ENVS)] == positions
+        assert self.ours.opponent_names == [env.unwrapped.opponent_name for env in self.theirs.envs]
         masks = np.stack([env.unwrapped.action_masks() for env in self.theirs.envs])
         masks[self.over & (self.mode == NEXT_STEP)] = 1
         assert_same(self.ours.action_masks(), masks, "action_masks()")
@@ -113,6 +118,16 @@ def start_positions(game: Game) -> list[Position]:
 
 def pool(game: Game) -> OpponentPool:
     return OpponentPool(["random", Drawing(), "rule"], [1, 2, 1])
+
+
+REPLACED: dict[int, Any] = {
+    40: OpponentPool(["random", Drawing(), "rule"], [0, 1, 3]),
+    70: OpponentPool(["random", Drawing(), "rule", "random"], [0, 1, 3, 3]),
+    71: "random",
+    72: "rule",  # by now games against three earlier opponents are under way
+    95: Drawing(),
+}
+"""The opponents that replace others, by the step."""
 
 
 SETTINGS: dict[str, Callable[[Game], dict[str, Any]]] = {
@@ -151,11 +166,8 @@ def test_every_board_plays_the_game_of_the_single_environment(game: Game, settin
             mask = pair.over | (pair.rng.random(NUM_ENVS) < 0.4)
             mask[0] = True
             pair.reset(seed=[step, *[None] * (NUM_ENVS - 2), 3], options={"reset_mask": mask})
-        if isinstance(opponent, OpponentPool) and step == 40:
-            opponent.weights = [0, 1, 3]
-        if isinstance(opponent, OpponentPool) and step == 70:
-            opponent.add(Drawing(), 3)
-            opponent.add("random", 3)
+        if opponent is not None and step in REPLACED:
+            pair.set_opponent(REPLACED[step])
         pair.step(pair.actions(illegal=0.05))
     if opponent is not None:
         pair.reset(options={"play_as": "first"})

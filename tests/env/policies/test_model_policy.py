@@ -313,20 +313,18 @@ def test_the_spec_stays_whole_and_does_not_copy_the_model() -> None:
     assert gym.make(env.spec).reset(seed=0)[1]["seat"] == 1
 
 
-def test_a_learner_joins_a_pool_as_it_plays_now() -> None:
-    """And not as what it learns later; a model as a `Snapshot`."""
+def test_copies_of_learners_play_as_they_did() -> None:
+    """And not as what they learn later; a model as a `Snapshot`."""
     learner = tictac_agents.QLearning(TTT, seed=0).learn(total_episodes=20, progress_bar=False)
     model = sb3.A2C("MlpPolicy", gym.make(TTT), policy_kwargs=dict(TINY), seed=0, device="cpu")  # which A2C adds to
-    pool = OpponentPool(["random"])
-    for opponent in (learner, ModelPolicy(learner, "board"), model, ModelPolicy(model)):
-        pool.add(opponent)
-    assert str(pool) == "pool(random, QLearning, QLearning, A2C, A2C)"
+    pool = OpponentPool(["random", copy.deepcopy(learner), tictac_agents.Snapshot(model, "A2C")])
+    assert str(pool) == "pool(random, QLearning, A2C)"
     positions = [Position.from_moves(TTT, moves) for moves in ("", "1", "5", "15", "51", "159", "537")]
 
     def moves_of(player: Policy) -> list[int]:
         return [player.act(position, 0) for position in positions]
 
-    members = [pool.member(number, positions[0].game) for number in range(1, 5)]
+    members = [pool.member(number, positions[0].game) for number in (1, 2)]
     before = [moves_of(member) for member in members]
     learner.learn(total_episodes=400, progress_bar=False)
     model.policy.action_net.weight.data.neg_()

@@ -219,6 +219,5 @@ def test_a_loaded_player_is_taken_wherever_a_policy_is() -> None:
     assert play_match(player, "random", games=4) == play_match("minimax:2", "random", games=4)
     assert verdict(player) == verdict("minimax:2")
     assert str(gym.make(TTT, opponent=player).unwrapped.opponent) == "minimax:2"  # type: ignore[attr-defined]
-    pool = OpponentPool([player])
-    pool.add(player)
+    pool = OpponentPool([player, player])
     assert str(pool) == "pool(minimax:2, minimax:2)"

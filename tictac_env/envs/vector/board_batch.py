@@ -10,7 +10,7 @@ import numpy as np
 from tictac_env.arrays import Array, Bools, Ints
 from tictac_env.compiled import machine_code
 from tictac_env.envs.protocol import MAX_STARTS, NOT_GIVEN, PLAY_AS
-from tictac_env.envs.single import MAX_INT, NOT_SEEDED, Arguments, why_impossible
+from tictac_env.envs.single import MAX_INT, NOT_SEEDED, OPPONENT_REPLACED, REPLACED, Arguments, why_impossible
 from tictac_env.envs.vector import passes
 from tictac_env.envs.vector.boards import (
     DEAL,
@@ -96,26 +96,32 @@ COMPILED: dict[object, int] = {random_choices: RANDOM_POLICY, rule_choices: RULE
 class BatchOpponents:
     """The opponents on the boards: a single opponent, the members of a pool, or none.
 
+    Args:
+        opponent: a policy, a pool, or None in self-play.
+        game: the rules.
+        obs_type: the observation type for opponents that are functions.
+        replaced: earlier opponents, which still play the games that they have begun.
+
     Attributes:
+        policies: the opponents by number: those of new games, then those replaced.
+        count: the number of opponents for new games.
         compiled: the opponents as kernels use them.
         external: True if an opponent is not compiled, so Python has to call it.
     """
 
-    def __init__(self, opponent: Policy | None, game: Game, obs_type: str) -> None:
-        self._opponent, self._game, self._obs_type = opponent, game, obs_type
-        self._weights: list[float] | None = None
-        self._read(list(opponent.cumulative) if isinstance(opponent, OpponentPool) else [])
-
-    def update(self) -> None:
-        """Reads the pool again if members or weights have changed."""
-        if isinstance(self._opponent, OpponentPool) and self._opponent.cumulative != self._weights:
-            self._read(list(self._opponent.cumulative))
-
-    def policy(self, member: int) -> Policy | None:
-        """The opponent with this number; without a pool only number 0 exists."""
-        if isinstance(self._opponent, OpponentPool):
-            return self._opponent.member(member, self._game, self._obs_type)
-        return self._opponent
+    def __init__(
+        self, opponent: Policy | None, game: Game, obs_type: str, replaced: Sequence[Policy | None] = ()
+    ) -> None:
+        self._game = game
+        members: Sequence[Policy | None] = [opponent]
+        weights: list[float] = []
+        if isinstance(opponent, OpponentPool):
+            members = [opponent.member(number, game, obs_type) for number in range(len(opponent.players))]
+            weights = opponent.cumulative
+        self.policies, self.count = [*members, *replaced], len(members)
+        kinds = [NOBODY if policy is None else COMPILED.get(policy.reflex, EXTERNAL) for policy in self.policies]
+        self.compiled = CompiledOpponents(np.array(kinds, np.int64), np.array(weights, np.float64))
+        self.external = EXTERNAL in kinds
 
     def answers(self, boards: Ints, members: Ints, own: Ints, opp: Ints, seeds: Ints) -> Ints:
         """The actions of the `members` in the positions (own, opp) on these `boards`, all int64 (B,).
@@ -128,8 +134,8 @@ class BatchOpponents:
         answers = np.empty(len(members), np.int64)
         for number in np.unique(members).tolist():
             rows = np.flatnonzero(members == number)
-            policy = self.policy(number)
-            replies = actions_of(policy, PositionBatch(self._game, own[rows], opp[rows]), seeds[rows])  # type: ignore[arg-type]  # not None: boards without an opponent never wait
+            policy = self.policies[number]  # not None: boards without an opponent never wait
+            replies = actions_of(policy, PositionBatch(self._game, own[rows], opp[rows]), seeds[rows])
             answers[rows] = replies
             # Checked here, where the policy is known; the pass that plays replies takes them for legal.
             playing = np.full(len(rows), PLAYING)
@@ -137,15 +143,8 @@ class BatchOpponents:
             if wrong >= 0:
                 row = rows[wrong]
                 position = Position(self._game, int(own[row]), int(opp[row]))
-                raise illegal_choice(policy, position, int(replies[wrong]), f" on board {boards[row]}")  # type: ignore[arg-type]
+                raise illegal_choice(policy, position, int(replies[wrong]), f" on board {boards[row]}")
         return answers
-
-    def _read(self, weights: list[float]) -> None:
-        policies = [self.policy(number) for number in range(max(1, len(weights)))]
-        kinds = [NOBODY if policy is None else COMPILED.get(policy.reflex, EXTERNAL) for policy in policies]
-        self.compiled = CompiledOpponents(np.array(kinds, np.int64), np.array(weights, np.float64))
-        self.external = EXTERNAL in kinds
-        self._weights = weights
 
 
 PADDING = 72
@@ -163,6 +162,7 @@ class BoardBatch:
             that an agent that chooses by masks finds one.
 
     Attributes:
+        opponents: the opponents.
         boards: the whole state of the boards, as views.
         were_reset: True after the first reset.
     """
@@ -170,7 +170,7 @@ class BoardBatch:
     def __init__(self, arguments: Arguments, count: int, threads: int, ignores: bool) -> None:
         game = arguments.game
         self._game, self._arguments, self._count, self._threads = game, arguments, count, threads
-        self._opponents = BatchOpponents(arguments.opponent, game, arguments.obs_type)
+        self.opponents = BatchOpponents(arguments.opponent, game, arguments.obs_type)
         # An observation type of the user's own has no kernel: Python then observes between two passes.
         kernel = observation_type(arguments.obs_type).kernel
         over_actions = sum(game.choice(action) for action in range(game.num_actions)) if ignores else 0
@@ -178,7 +178,7 @@ class BoardBatch:
         self._settings = StepSettings(
             ResetOptions(nowhere, nowhere, np.full(count, PLAY_AS.index(arguments.play_as), np.int64)),
             arguments.setup(int64_array),
-            self._opponents.compiled,
+            self.opponents.compiled,
             arguments.rewards,
             arguments.illegal == "raise",
             NOT_WRITTEN if kernel is None else kernel,
@@ -226,30 +226,49 @@ class BoardBatch:
         over: Bools = (self.boards.phase == OVER) & (self.boards.state != NOT_SEEDED)
         return over
 
+    def set_opponent(self, arguments: Arguments) -> None:
+        """Replaces the opponent by that of `arguments`, otherwise the same; games that have begun keep theirs."""
+        numbers, places = np.unique(self.boards.member, return_inverse=True)
+        replaced = [self.opponents.policies[number] for number in numbers.tolist()]
+        self._use(BatchOpponents(arguments.opponent, self._game, arguments.obs_type, replaced))
+        self._arguments = arguments
+        self.boards.member[:] = self.opponents.count + places
+
+    def save(self) -> Ints:
+        """A copy of the state of all boards, with `REPLACED` for opponents that have been replaced."""
+        rows = self.rows.copy()
+        saved = boards_of(rows)
+        replaced = saved.member >= self.opponents.count
+        saved.member[replaced] = np.where(saved.phase[replaced] == PLAYING, REPLACED, 0)
+        return rows
+
     def load(self, rows: Ints) -> None:
         """Replaces the state of all boards by `rows`.
 
         Raises:
-            ValueError: a state is impossible; the message names the first wrong board.
+            ValueError: a state is impossible, or the opponent of its game had been replaced; the message names the
+                first wrong board.
         """
         game = self._game
         if rows.shape != self.rows.shape or rows.dtype != np.int64:
             raise ValueError(f"boards are int64 {self.rows.shape}, not {rows.dtype} {rows.shape}")
-        # First the numbers, each within its limits (a new member of the pool may play on a loaded board); then the
-        # stones, by the rules. Only when all boards are possible is anything replaced.
-        self._opponents.update()
+        # First the numbers, each within its limits; then the stones, by the rules. Only when all boards are possible is
+        # anything replaced.
+        loaded = boards_of(rows)
+        replaced = np.flatnonzero(loaded.member == REPLACED)
+        if len(replaced):
+            raise ValueError(f"board {replaced[0]}: {OPPONENT_REPLACED}")
         limits = {
             "learner": (0, 1),
             "state": (NOT_SEEDED, STATES),
             "begun": (0, MAX_INT),
-            "member": (0, len(self._opponents.compiled.kinds) - 1),
+            "member": (0, self.opponents.count - 1),
             "phase": (PLAYING, OVER),
             "sampler": (0, STATES),
             "opponent_action": (-1, game.num_actions - 1),
             "outcome": (-1, 1),
             "illegal": (-1, game.num_actions - 1),
         }
-        loaded = boards_of(rows)
         for name, (low, high) in limits.items():
             numbers = getattr(loaded, name)
             wrong = np.flatnonzero((numbers < low) | (numbers > high))
@@ -276,7 +295,6 @@ class BoardBatch:
             IllegalMove: an opponent's first move is illegal.
         """
         # An opponent may raise, or Ctrl-C come, at any point: the boards are then put back.
-        self._opponents.update()
         saved = self.rows.copy()
         try:
             for board in np.flatnonzero(chosen).tolist():
@@ -303,10 +321,9 @@ class BoardBatch:
         Raises:
             IllegalMove: an opponent's choice is illegal.
         """
-        game, opponents = self._game, self._opponents
-        opponents.update()
-        if self._settings.opponents is not opponents.compiled:  # the pool has changed
-            self._settings = self._settings._replace(opponents=opponents.compiled)
+        game = self._game
+        if len(self.opponents.policies) > self.opponents.count:
+            self._forget_replaced()
         if output.finals.size:
             output.finals[:] = 0
         # With an opponent or an observation type of Python's, the passes run one by one.
@@ -363,9 +380,19 @@ class BoardBatch:
             kind = observation_type(self._arguments.obs_type)
             observations[chosen] = observations_of(kind, self._game, boards_of(self.rows[:, chosen]))
 
+    def _forget_replaced(self) -> None:
+        """Forgets the opponents that have been replaced, once new games are on all boards: steps are faster without."""
+        arguments = self._arguments
+        if self.boards.member.max() < self.opponents.count:
+            self._use(BatchOpponents(arguments.opponent, self._game, arguments.obs_type))
+
+    def _use(self, opponents: BatchOpponents) -> None:
+        self.opponents = opponents
+        self._settings = self._settings._replace(opponents=opponents.compiled)
+
     def _in_python(self) -> bool:
         """True if Python has to answer or to observe within a step."""
-        return self._opponents.external or self._may_get_stuck or self._settings.obs_type == NOT_WRITTEN
+        return self.opponents.external or self._may_get_stuck or self._settings.obs_type == NOT_WRITTEN
 
     def _step_in_python(self, actions: Ints, output: StepBuffers, count: int) -> tuple[int, int]:
         """The kernel `step` on the first `count` boards, in parts between which Python answers or observes."""
@@ -391,7 +418,7 @@ class BoardBatch:
         """Lets opponents answer and deals games until no board waits for either."""
         # The kernel does what it can, and stops where a policy of Python's has to answer; its answers go to `_replies`,
         # and the next call plays them. Each call deals at most MAX_STARTS times, for openings that end at once.
-        game, boards, opponents = self._game, self.boards, self._opponents
+        game, boards, opponents = self._game, self.boards, self.opponents
         for _ in range(MAX_STARTS + 1):
             external, stuck = passes.resolve_opponents(
                 game, self._rows, self._replies, options, self._settings.setup, opponents.compiled, 0, self._count

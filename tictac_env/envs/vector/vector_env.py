@@ -85,6 +85,7 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
       thousand boards on, if the opponent is compiled: "random", "rule", None, or a pool of these. They do not survive a
       fork.
     * `opponent`: other opponents are called by `Policy.act_many`, for all boards that wait for them at once.
+      `set_opponent` replaces it on all boards.
     * `render_mode`: "ansi" and "rgb_array" give a tuple of num_envs frames; "human" shows the first board.
 
     `reset(seed=, options=)`: a seed s seeds board i with s + i; a list has a seed for each board, or None to keep its
@@ -137,7 +138,6 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
         self._display = Display(render_mode, game_name(game) or repr(game))
 
         self._game = game
-        self._opponent = self.arguments.opponent
         ignores = mode == AutoresetMode.NEXT_STEP
         self._batch = BoardBatch(self.arguments, self.num_envs, self.threads, ignores=ignores)
         self._bind()
@@ -167,12 +167,30 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
 
     @property
     def opponent(self) -> Policy | None:
-        """The policy that answers the learners' moves; None if both sides step. It cannot be replaced."""
+        """The policy that answers the learners' moves in the next games; None if both sides step."""
         return self.arguments.opponent
 
     @opponent.setter
     def opponent(self, opponent: object) -> None:
         refuse_opponent(opponent)
+
+    def set_opponent(self, opponent: PlayerLike | None) -> None:
+        """Replaces the opponent on all boards, on each from its next game on: at a reset, or an autoreset.
+
+        Games under way keep the opponent they have. Each board plays the games of the single environment that calls
+        `set_opponent` before the same step. A learner is taken as it is, and may continue to learn; `Snapshot` makes a
+        frozen copy of a model.
+
+        Args:
+            opponent: as in `gym.make_vec`.
+
+        Raises:
+            ValueError: it does not play this game; or it is None and there is an opponent, or the other way round. Then
+                nothing changes.
+        """
+        arguments = self.arguments.against(opponent)
+        self._batch.set_opponent(arguments)
+        self.arguments = arguments
 
     @property
     def batch(self) -> PositionBatch:
@@ -184,14 +202,17 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
         return self.arguments.describe() | {"num_envs": self.num_envs, "autoreset_mode": self.autoreset_mode.value}
 
     def state_dict(self) -> JsonObject:
-        """The state that `load_state_dict` continues from, RNG states included, for JSON."""
-        return {"game": describe_game(self._game), "boards": self._batch.rows.tolist()}
+        """The state that `load_state_dict` continues from, RNG states included, for JSON. It does not have the
+        opponents: a game whose opponent has been replaced cannot be continued from its state.
+        """
+        return {"game": describe_game(self._game), "boards": self._batch.save().tolist()}
 
     def load_state_dict(self, state: Mapping[str, object]) -> None:
         """Continues from a state of `state_dict`.
 
         Raises:
-            ValueError: `state` is not such a dict, or is of another game or another number of boards.
+            ValueError: `state` is not such a dict, is of another game or another number of boards, or the opponent of a
+                game had been replaced.
         """
         if not isinstance(state, Mapping) or set(state) != {"game", "boards"}:
             raise ValueError(f"a state is a dict with the keys 'boards' and 'game', not {shown(state)}")
@@ -209,10 +230,12 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
             raise ValueError(f"it is not a state of these boards: {error}") from None
 
     @property
-    def opponent_numbers(self) -> Ints:
-        """The number of the `OpponentPool` member on each board: int64 (num_envs,); 0 without a pool."""
-        numbers: Ints = self._batch.boards.member.copy()
-        return numbers
+    def opponent_names(self) -> list[str | None]:
+        """The name of the opponent in the game on each board, of a pool that of the member drawn; None if both sides
+        step.
+        """
+        names = [None if policy is None else str(policy) for policy in self._batch.opponents.policies]
+        return [names[member] for member in self._batch.boards.member.tolist()]
 
     def action_masks(self) -> Bytes:
         """The action masks, int8 (num_envs, num_actions): 1 if legal. If a game is over: all 1 in the mode NEXT_STEP,
@@ -361,6 +384,9 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
         """Closes the window, if there is one."""
         self._display.close()
 
+    def _all_opponents(self) -> Sequence[Any]:
+        return self.arguments.opponent, *self._batch.opponents.policies
+
     def _returned(self, output: StepBuffers, num_illegal: int, num_ended: int) -> Step:
         # How games ended stands in `final_info` if the next ones have begun in the same step, otherwise in the infos.
         final = output.finals.size > 0
@@ -405,7 +431,7 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
         )
 
 
-CALLED_ONCE = ("action_masks", "render")
+CALLED_ONCE = ("action_masks", "render", "set_opponent")
 """Methods that the vector environment calls once for all boards."""
 
 
@@ -414,6 +440,7 @@ class BoardView:
 
     Attributes:
         position: the position on the board.
+        opponent_name: the name of the opponent in the game under way; None if both sides step.
     """
 
     game = property(attrgetter("_envs.game"))
@@ -444,6 +471,12 @@ class BoardView:
         frames = self._envs.render()
         return None if frames is None else frames[self._number]
 
+    @property
+    def opponent_name(self) -> str | None:
+        batch = self._envs._batch
+        policy = batch.opponents.policies[batch.boards.member[self._number]]
+        return None if policy is None else str(policy)
+
     def __getattr__(self, name: str) -> NoReturn:
         raise AttributeError(
             f"a board of a vector environment has no {name!r}: boards are reset, stepped and closed together. It has"
@@ -454,8 +487,8 @@ class BoardView:
     def __setattr__(self, name: str, value: object) -> None:
         if hasattr(type(self), name):
             raise AttributeError(
-                f"{name!r} of a board cannot be set. It is set by the arguments of the environment; an OpponentPool "
-                "lets opponents join and leave, and reset(options=...) sets positions"
+                f"{name!r} of a board cannot be set. It is set by the arguments of the environment; set_opponent "
+                "replaces the opponent, and reset(options=...) sets positions"
             )
         super().__setattr__(name, value)
 

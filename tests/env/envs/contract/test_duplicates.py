@@ -13,7 +13,20 @@ import cloudpickle
 import numpy as np
 import pytest
 from conftest import breadth, highest, lowest
-from dialects import AGAINST, DIALECTS, Board, Shown, Single, Vector, against, each, every_dialect, name_of, registered
+from dialects import (
+    AGAINST,
+    DIALECTS,
+    Board,
+    Shown,
+    Single,
+    Vector,
+    Wrapped,
+    against,
+    each,
+    every_dialect,
+    name_of,
+    registered,
+)
 
 from tictac_env.games import GAMES, Game
 from tictac_env.policies import ModelPolicy
@@ -80,6 +93,72 @@ def test_the_same_seed_plays_the_same_games_in_every_dialect(
     expected, found = (transcript(one, seed=5, games=8) for one in (single, board))
     told = slice(None) if dialect.tells_outcomes else slice(6)
     assert [shown[told] for shown in found] == [shown[told] for shown in expected]
+
+
+# Another opponent
+
+
+CHANGES: dict[str, tuple[Any, Any]] = {
+    "random to rule": ("random", "rule"),
+    "rule to asked": ("rule", lowest),
+    "asked to random": (lowest, "random"),
+    "pool to random": (OPPONENTS["pool"], "random"),
+    "asked to pool": (highest, OPPONENTS["pool of mixtures"]),
+    "pool to smaller pool": (OpponentPool(["random", "rule", highest]), OpponentPool([lowest, "rule"], [1, 4])),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@against
+def test_a_replaced_opponent_ends_its_game_and_plays_no_other(dialect: type[Board], change: str) -> None:
+    earlier, later = CHANGES[change]
+    board, unchanged, fresh = (dialect(C4, opponent=player, play_as="random") for player in (earlier, earlier, later))
+    for one in (board, unchanged):
+        transcript(one, seed=4, games=3)
+        one.reset()
+        one.step(3)
+    board.env.unwrapped.set_opponent(later)
+    board.env.unwrapped.set_opponent(later)
+    assert [shown.listed() for shown in go_on(board)] == [shown.listed() for shown in go_on(unchanged)]
+    assert transcript(board, seed=5) == transcript(fresh, seed=5)
+
+
+@against
+def test_an_opponent_that_does_not_fit_replaces_none(dialect: type[Board]) -> None:
+    board, unchanged = (dialect(TTT, opponent=lowest, play_as="second") for _ in range(2))
+    for one in (board, unchanged):
+        one.reset(seed=0)
+    for unknown in (
+        "randm",
+        "random:x",
+        3,
+        OpponentPool(["random", "rule:9"]),
+        *([None] if dialect is not Wrapped else []),
+    ):
+        with pytest.raises(ValueError, match=r"did you mean random|takes no argument|does not play|both sides step"):
+            board.env.unwrapped.set_opponent(unknown)
+    assert [shown.listed() for shown in go_on(board)] == [shown.listed() for shown in go_on(unchanged)]
+    assert transcript(board) == transcript(unchanged)
+
+
+@each([Single, Vector])
+def test_the_state_of_a_game_whose_opponent_was_replaced_is_refused(dialect: type[Board], game: Game) -> None:
+    if game.cells < 4:
+        return
+    board = dialect(game, opponent=OpponentPool(["random", "rule"]))
+    board.reset(seed=0)
+    env = board.env.unwrapped
+    playing = env.state_dict()
+    env.set_opponent("rule")
+    state = env.state_dict()
+    with pytest.raises(ValueError, match="set_opponent"):
+        env.load_state_dict(state)
+    assert env.state_dict() == state
+    go_on(board)
+    env.load_state_dict(env.state_dict())  # between two games there is no opponent to keep
+    if dialect is Single:
+        env.load_state_dict(playing | {"member": 0})
+        assert env.opponent_name == "rule" and "".join(map(str, env.state_dict()["moves"])) == ""
 
 
 # Copies and pickles
@@ -187,14 +266,15 @@ def test_copies_share_the_opponent_and_pickles_say_that_they_cannot(
 
 
 @against
-def test_copies_share_the_pool(dialect: type[Board]) -> None:
-    pool = OpponentPool([lowest])
-    board = dialect(C4, opponent=pool, play_as="second")
-    board.reset()
+def test_copies_keep_the_opponent_of_the_game_under_way_and_that_of_the_next(dialect: type[Board]) -> None:
+    board = dialect(C4, opponent=(locked := Locked()), play_as="second")
+    board.reset(seed=0)
+    board.env.unwrapped.set_opponent(OpponentPool([highest]))
     twin = board.twin(copy.deepcopy)
-    pool.add(highest, 10**9)
-    assert twin.reset().opponent_action == 6
-    assert board.reset().opponent_action == 6
+    for one in (board, twin):
+        before = locked.asked
+        assert one.step(3).opponent_action == 0 and locked.asked > before, "a copy of the model"
+        assert one.reset().opponent_action == 6
 
 
 @against
