@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tictac_agents.plan import preset
-from tictac_agents.settings import Schedule, Settings, with_settings
+from tictac_agents.settings import Configured, Schedule, Settings
 from tictac_env.checks import one_of, whole
 from tictac_env.games import Game, describe_game, game_of
 from tictac_env.policies import Policy
@@ -110,7 +110,7 @@ class Checkpoint:
             raise OSError(f"{error}; the learner is saved in {rescued} instead") from error
 
 
-class BaseLearner(Policy):
+class BaseLearner(Configured, Policy):
     """An agent that learns in runs.
 
     Attributes:
@@ -121,19 +121,13 @@ class BaseLearner(Policy):
         resumed_at: the number of games learned from when `learn` or `resume` was last called.
     """
 
-    SETTINGS: ClassVar[type[Settings]] = Settings
-    """The dataclass of its settings."""
+    SETTINGS: ClassVar[type[Settings]]
     COUNTERS: ClassVar[tuple[str, ...]] = ("games",)
     """The names of the counters; the last one counts games."""
     MOST: ClassVar[int] = NO_LIMIT
     """The most that a counter can count."""
     game: Game
     settings: Settings
-
-    def __init_subclass__(cls, **keywords: Any) -> None:
-        super().__init_subclass__(**keywords)
-        if cls.__doc__:
-            cls.__doc__ = with_settings(cls.__doc__, cls.SETTINGS)
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings

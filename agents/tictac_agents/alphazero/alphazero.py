@@ -177,12 +177,11 @@ class AlphaZero(Predicts, GamesLearner):
     Example:
         >>> from tictac_agents import AlphaZero
         >>> from tictac_env.arena import verdict
-        >>> agent = AlphaZero("TicTacToe-v0", tuples=12, length=6, seed=0).learn(5_000)
+        >>> agent = AlphaZero("TicTacToe-v0", seed=0).learn(5_000)
         >>> verdict(agent, "TicTacToe-v0").unbeatable
         True
     """
 
-    SETTINGS = AlphaZeroSettings
     settings: AlphaZeroSettings
     priors = True
     compiled: Callable[[Game], Leaves]

@@ -175,13 +175,12 @@ class NTupleTD(GamesLearner):
     and prediction decay in TD learning", 1999.
 
     Example:
-        >>> agent = NTupleTD("TicTacToe-v0", tuples=12, length=6, seed=0).learn(20_000)
+        >>> agent = NTupleTD("TicTacToe-v0", seed=0).learn(20_000)
         >>> from tictac_env.arena import verdict
         >>> verdict(agent, "TicTacToe-v0").unbeatable
         True
     """
 
-    SETTINGS = NTupleTDSettings
     MOST: ClassVar[int] = 1 << 40
     settings: NTupleTDSettings
     game: KInARow

@@ -266,7 +266,6 @@ class FittedQ(GamesLearner):
         8
     """
 
-    SETTINGS = FittedQSettings
     settings: FittedQSettings
     budget = "no search; a pass of a network"
 

@@ -237,7 +237,6 @@ class GameTree(GamesLearner):
         2
     """
 
-    SETTINGS = GameTreeSettings
     settings: GameTreeSettings
     budget = "no search; a tree that was learned"
 

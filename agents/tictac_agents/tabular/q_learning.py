@@ -428,7 +428,6 @@ class QLearning(ActionLearner):
         370
     """
 
-    SETTINGS = QLearningSettings
     settings: QLearningSettings
 
     @takes(QLearningSettings)
@@ -474,7 +473,6 @@ class Sarsa(ActionLearner):
         True
     """
 
-    SETTINGS = SarsaSettings
     settings: SarsaSettings
 
     @takes(SarsaSettings)
@@ -524,7 +522,6 @@ class MonteCarlo(ActionLearner):
         200
     """
 
-    SETTINGS = MonteCarloSettings
     settings: MonteCarloSettings
 
     @takes(MonteCarloSettings)

@@ -572,7 +572,6 @@ class ValueTD(StateLearner):
         200
     """
 
-    SETTINGS = ValueTDSettings
     settings: ValueTDSettings
 
     @takes(ValueTDSettings)

@@ -233,7 +233,7 @@ def test_its_budget_says_how_it_searches() -> None:
 
 
 def test_what_it_does_without_settings() -> None:
-    agent = AlphaZero(TTT, seed=0)
+    agent = AlphaZero(C4, seed=0)
     assert agent._search(32) == SearchSettings() == SearchSettings(32, "gumbel", 16, 0.5, 1.25, 0.25, True)
     assert agent.settings.to_dict() == {
         "network": None,
