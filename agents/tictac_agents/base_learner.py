@@ -102,6 +102,7 @@ class Checkpoint:
         try:
             self._save(self._path)
         except OSError as error:
+            # The disk may be full, or the folder gone: what took hours to learn goes to another place.
             try:
                 rescued = Path(tempfile.mkdtemp(prefix="tictac-")) / self._path.name
                 self._save(rescued)
@@ -249,8 +250,11 @@ class BaseLearner(Configured, Policy):
         if self._run is None:
             raise ValueError("there is no run to continue; call learn()")
         run, self.resumed_at = self._run, self._games_learned
+        # A callback can say that it need not see every game; up to the next one that it has to, a driver plays many at
+        # a time.
         every: int = getattr(callback, "called_every", 1 if callback is not None else NO_LIMIT)
         saver = Checkpoint(self.save, checkpoint, checkpoint_seconds)
+        # False while a driver plays: after an exception there the state belongs to no point of the run: not saved.
         consistent = True
         try:
             bar = run_bar(str(self), run.length, progress_bar, "games", self._progress)
@@ -260,6 +264,7 @@ class BaseLearner(Configured, Policy):
                     for _ in self._play(1 if saver.due else every - self._games_learned % every):
                         continues &= callback is None or callback(self) is not False
                     consistent = True  # what the callback did to the learner is part of the run
+                    # Between two games: everything that looks at the learner, or stops it, comes here.
                     show()
                     saver.save_if_due()
                     if not continues:
@@ -301,6 +306,8 @@ class BaseLearner(Configured, Policy):
         """
         learner: Self
 
+        # The meta data are read first. An untrained learner of these settings says how large the arrays can be, so a
+        # file that claims more is refused before they are read.
         def most_bytes(meta: dict[str, Any]) -> int:
             nonlocal learner
             game = game_of(meta["game"])
@@ -312,6 +319,7 @@ class BaseLearner(Configured, Policy):
             return learner._most_bytes(meta)
 
         with reading(path, cls._kind(), f"checkpoint of {cls.__name__}", most_bytes) as (meta, arrays):
+            # Counters, the run and the algorithm's own state, each checked: a file may have been changed.
             for counter in cls.COUNTERS:
                 setattr(learner, f"num_{counter}", whole(f"num_{counter}", meta[f"num_{counter}"], cls.MOST))
             if meta["run"] is not None:

@@ -88,6 +88,7 @@ class Plan(Checked):
         kind = settings_class(self.agent)
         if type(self.settings) is not kind:
             raise ValueError(f"{self.agent} takes {kind.__name__}, not {type(self.settings).__name__}")
+        # In self-play the next value is the other side's, so the discount carries its sign.
         gamma = getattr(self.settings, "gamma", None)
         if self.kind == "network" and gamma and self.game != UNKNOWN and (gamma < 0) != (self.opponent is None):
             sign, whose = ("most", "other side's") if self.opponent is None else ("least", "agent's own")

@@ -11,7 +11,8 @@ The constructor of an agent, `tictac train`, the form of the page, the file and 
         def __init__(self, env: Environment | str, settings: BoldSettings) -> None:
             super().__init__(env, settings)
 
-so that `Bold(env, boldness=0.5, seed=0)` works and is completed by editors.
+so that `Bold(env, boldness=0.5, seed=0)` works and is completed by editors. `TUNED` has the defaults of games that have
+their own.
 """
 
 from __future__ import annotations
@@ -164,11 +165,14 @@ def checked(name: str, value: Any, hint: Any, allowed: Allowed) -> Any:
     Raises:
         ValueError: it is not; the message names it and what is allowed.
     """
+    # `kinds`: the alternatives of the annotation, such as float and Sequence[float].
     kinds = typing.get_args(hint) if typing.get_origin(hint) in (types.UnionType, typing.Union) else (hint,)
     if value is None and type(None) in kinds:
         return None
     if allowed.choices:
         return one_of(name, value, allowed.choices)
+    # First what is not a number: each element of a sequence by its own annotation and the same range, and objects that
+    # need no range, such as a game.
     for kind in kinds:
         origin = typing.get_origin(kind) or kind
         if origin in (tuple, Sequence):
@@ -177,6 +181,7 @@ def checked(name: str, value: Any, hint: Any, allowed: Allowed) -> Any:
                 return tuple(checked(f"{name}[{i}]", part, of, allowed) for i, (part, of) in enumerate(each))
         elif isinstance(origin, type) and origin not in (bool, int, float) and isinstance(value, origin):
             return value
+    # Then numbers. A bool is an int for `isinstance`, but not for these checks; an int passes as a float.
     if bool in kinds:
         return flag(name, value)
     if float in kinds:
@@ -221,6 +226,7 @@ def takes(kind: Callable[Keywords, Own]) -> Taking[Keywords, Own]:
     settings_class: Any = kind  # a class, as far as it is called
 
     def decorate(init: Callable[..., None]) -> Callable[..., None]:
+        # The signature that editors see: the agent, its boards or its game, and the settings, the seed last.
         agent, *place, _ = inspect.signature(init).parameters.values()
         takes_game = [parameter.name for parameter in place] == ["game"]
         if takes_game:
@@ -230,6 +236,7 @@ def takes(kind: Callable[Keywords, Own]) -> Taking[Keywords, Own]:
 
         @functools.wraps(init)
         def constructor(*args: Any, **keywords: Any) -> None:
+            # `values` has only what the caller gave, so that the defaults of the game come before those of the fields.
             values = signature.bind(*args, **keywords).arguments
             before = [values.pop(parameter.name, parameter.default) for parameter in (agent, *place)]
             usual = settings_class.usual(before[1]) if takes_game else {}

@@ -357,6 +357,7 @@ class MCTS(Configured, Predicts, Policy):
         Raises:
             ValueError: the game is over.
         """
+        # The statistics are those of all threads' trees together; the principal variation is the first tree's.
         began = time.perf_counter()
         (trees,) = self._search([position], [seed])
         sums = statistics(trees, self.settings.solver)
@@ -415,6 +416,7 @@ class MCTS(Configured, Predicts, Policy):
         game = position.game
         capacity = self.capacity(game)
         roots = []
+        # A kept tree is used if its counters have room for this search's simulations; by time, for at least one.
         for i in range(self.settings.threads):
             root_seed = mix(mix(seed) ^ i)
             root = self._kept[i].reroot(position, capacity, root_seed) if self._kept else None
@@ -562,6 +564,7 @@ class Root:
             return node
         if plies == 0 or position.game != self.position.game:
             return None
+        # Depth first through the nodes that exist: two plies are at most num_actions**2 of them.
         for action in range(position.game.num_actions):
             child = int(self.tree.children[node, action])
             if child:
@@ -586,6 +589,7 @@ def backup_leaves(roots: Sequence[Root], evaluator: Evaluator, params: SearchPar
     waiting = [(root, path, leaf) for root in roots if root.waiting for path, leaf in zip(*root.waiting, strict=True)]
     if not waiting:
         return
+    # One batch for the leaves of all trees; then each simulation ends in its own tree, in the order it began.
     game, leaves = waiting[0][0].position.game, np.array([leaf for _, _, leaf in waiting])
     evaluation = evaluated(evaluator, PositionBatch(game, leaves[:, 1], leaves[:, 2]))
     none = np.zeros(0, np.float32)
@@ -620,10 +624,12 @@ def statistics(roots: Sequence[Root], solver: bool, node: int = 0) -> Statistics
     Visits and values are added up. A result that one tree has proven is proven; without `solver` there is none.
     """
     trees = [root.tree for root in roots]
+    # Legal actions are the same in all trees, but each may have proven others: a result counts if any tree has it.
     count = len(trees[0].action_bits)
     results = [tree.proven[node, :count].tolist() for tree in trees]
     legal = tuple(action for action, result in enumerate(results[0]) if result != ILLEGAL_ACTION)
     proven = {action: row[action] for row in results for action in legal if solver and row[action] != UNPROVEN}
+    # The sum of an unvisited action is infinite, a mark for the selection; here it counts as 0.
     visits = np.array([tree.visits[node, :count] for tree in trees], np.int64)
     sums = np.array([tree.value_sums[node, :count] for tree in trees], np.float64)
     return Statistics(

@@ -194,6 +194,7 @@ class NTupleTD(GamesLearner):
         self._compares = 0.0
         self.num_plies = 0
         self._rng_state = new_state(settings.seed)
+        # The seed draws the tuples too; an address has two bits for each cell, and a weight for each seat.
         walks = random_walks(self.game, settings.tuples, settings.length, self._rng_state)
         size = len(walks) << 2 * len(walks[0]) + 1
         self._weights = np.zeros(size, np.int32)
@@ -232,6 +233,7 @@ class NTupleTD(GamesLearner):
         number("chance", chance, 0, 1)
         if chance and not games:
             raise ValueError(f"no games are given, from which a share of {chance} is to begin")
+        # Each row, for the compiled games: the number of stones, then the bit's number of each, in their order.
         starts = np.zeros((len(games), self.game.cells + 1), np.int8)
         for row, moves in zip(starts, games, strict=True):
             if Position.from_moves(self.game, moves).is_over:
@@ -364,6 +366,7 @@ class NTupleTD(GamesLearner):
         self._averaged = whole("averaged", meta["averaged"], PARTS)
         self.start_from(meta["start_games"], meta["start_chance"])
         sums = np.broadcast_to(np.int64(0), self._weights.shape)
+        # Both are empty if they are not used: the same checks with an expected length of 0.
         self._sums = as_shaped("sums", arrays["sums"], sums if self._averaged else sums[:0])
         entries = sums if self.settings.coherence else sums[:0]
         self._coherence = Coherence(*(as_shaped(name, arrays[name], entries) for name in Coherence._fields))
