@@ -225,6 +225,7 @@ class LearningCurve:
         if self._writer is None:
             return
         values: Mapping[str, Any] = {name: row.columns()[name] for name in COLUMNS if name not in PROGRESS}
+        # The speed is that between two rows, so the first one has none.
         before = self.rows[-2] if len(self.rows) > 1 else None
         if row.timesteps is not None and before is not None and row.seconds > before.seconds:
             values = {**values, "SPS": (row.timesteps - (before.timesteps or 0)) / (row.seconds - before.seconds)}

@@ -47,12 +47,13 @@ class Allowed(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The meaning, with the choices, or the range if it is finite."""
-        if self.choices:
+        """The meaning, with the choices if it does not name them, or the range if it is finite."""
+        if not all(f'"{choice}"' in self.help for choice in self.choices):
             return f"{self.help} ({' or '.join(map(repr, self.choices))})"
+        low, high = (str(end) if isinstance(end, int) else f"{end:g}" for end in (self.low, self.high))
         if self.high < math.inf:
-            return f"{self.help} (in [{self.low:g}, {self.high:g}])"
-        return f"{self.help} (at least {self.low:g})" if self.low > 0 else self.help
+            return f"{self.help} (in [{low}, {high}])"
+        return f"{self.help} (at least {low})" if self.low > 0 else self.help
 
 
 def setting(

@@ -61,7 +61,7 @@ class AlphaZeroSettings(PlaySettings):
     )
     length: int = setting(
         7,
-        'of "tuples": the cells of each, from 1 to 12; a board of fewer cells has tuples of all its cells',
+        'of "tuples": the cells of each; a board of fewer cells has tuples of all its cells',
         1,
         MAX_LENGTH,
     )
@@ -335,10 +335,7 @@ class AlphaZero(Predicts, GamesLearner):
 
 
 def played_elsewhere(
-    game: Game,
-    network: PolicyValueTuples | ResidualNetwork,
-    settings: PlaySettings,
-    job: tuple[Arrays, int, int],
+    game: Game, network: PolicyValueTuples | ResidualNetwork, settings: PlaySettings, job: tuple[Arrays, int, int]
 ) -> Samples:
     """Plays games by a network of another process, whose weights, with the number of games and a seed, are the job."""
     weights, games, seed = job

@@ -165,9 +165,7 @@ class MCTSSettings(Checked):
         choices=("rule", "random", "stored"),
     )
     evaluator: Evaluator | CompiledEvaluator | None = setting(
-        None,
-        "gives leaves their values instead of rollouts (see `tictac_agents.mcts.evaluators`)",
-        recorded=False,
+        None, "gives leaves their values instead of rollouts (see `tictac_agents.mcts.evaluators`)", recorded=False
     )
     solver: bool = setting(True, "True to propagate proven results")
     choose: str = setting(
@@ -191,10 +189,7 @@ class MCTSSettings(Checked):
         4096,
     )
     memory_mb: float = setting(
-        256.0,
-        "the most memory the trees may take, in MiB; a full tree gets no more nodes, but still counts",
-        0.01,
-        1e6,
+        256.0, "the most memory the trees may take, in MiB; a full tree gets no more nodes, but still counts", 0.01, 1e6
     )
     reuse: bool = setting(
         False,
@@ -270,6 +265,7 @@ class MCTS(Configured, Predicts, Policy):
     def __init__(self, settings: MCTSSettings) -> None:
         self.settings = settings
         self.game = None if settings.game is None else get_game(settings.game)
+        # An evaluator replaces rollouts, their rule and their nodes.
         in_rollouts = settings.rollout if settings.evaluator is None else ""
         number, limit = f"{settings.simulations}", f"{settings.simulations or 0:,} simulations"
         if settings.milliseconds is not None:

@@ -295,6 +295,7 @@ def save_proven(
         corrections: the action for each position `(own, opp)`, which also holds for its images under the symmetries.
         path: the file.
     """
+    # Sorted, so that the same corrections are the same file.
     stones = np.array(sorted(corrections), np.int64).reshape(-1, 2)
     actions = np.array([corrections[own, opp] for own, opp in stones.tolist()], np.int8)
     meta = {"game": describe_game(network.game), "tuples": network.tuples, "symmetric": network.symmetric}

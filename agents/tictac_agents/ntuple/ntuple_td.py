@@ -14,13 +14,7 @@ import numpy.typing as npt
 from tictac_agents.base_learner import Arrays, as_shaped
 from tictac_agents.games_learner import GamesLearner
 from tictac_agents.ntuple.network import MAX_LENGTH, NTupleNetwork, family_game
-from tictac_agents.ntuple.self_play import (
-    Coherence,
-    Teaching,
-    learn_batches,
-    learn_batches_in_threads,
-    new_batch,
-)
+from tictac_agents.ntuple.self_play import Coherence, Teaching, learn_batches, learn_batches_in_threads, new_batch
 from tictac_agents.ntuple.values import Ints, Tables, new_tables, random_walks
 from tictac_agents.settings import Settings, setting, takes
 from tictac_env.checks import number, whole

@@ -325,6 +325,7 @@ def wins_ties(search: Search, bit: int) -> int:
 @borrowing_kernel
 def record_score(search: Search, level: int, score: int) -> None:
     """Records the score of the move that was tried in a position on the stack."""
+    # Only at the root does a move nearer to the middle win a tie; elsewhere the first of equal moves stays.
     at = search.stack[level]
     bit = int(search.moves[level, at[NEXT]])
     at[NEXT] += 1

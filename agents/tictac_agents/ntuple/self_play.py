@@ -14,19 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tictac_agents.mcts.simulation import first_state, nth_bit, random_below
-from tictac_agents.ntuple.values import (
-    ONE,
-    TWO,
-    Int32s,
-    Ints,
-    Layout,
-    Tables,
-    UInt32s,
-    clear,
-    place,
-    squash,
-    sum_after,
-)
+from tictac_agents.ntuple.values import ONE, TWO, Int32s, Ints, Layout, Tables, UInt32s, clear, place, squash, sum_after
 from tictac_env.compiled import borrowing_kernel, kernel, parallel_kernel, prange
 from tictac_env.games.k_in_a_row import KInARow
 

@@ -82,6 +82,8 @@ class Learner(Predicts, BaseLearner):
         if isinstance(self.env, gym.vector.VectorEnv) and not self.ON_VECTOR_ENVS:
             raise ValueError(f"{self.name} learns on one board, not on the vector environment {self.env}")
         self.game: Game = self.env.unwrapped.game
+        # The learner draws from a generator of its own. Its seed also seeds the environment, at the first reset alone:
+        # later games draw on from there.
         self._random_state = np.array([new_state(self.settings.seed)], np.int64)
         self._env_seed = self.settings.seed
         self._run_env: dict[str, Any] = {}  # the description of the run's environment
