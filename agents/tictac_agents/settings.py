@@ -80,10 +80,15 @@ class Checked:
     """
 
     def __post_init__(self) -> None:
-        hints = typing.get_type_hints(type(self))
+        hints = self._hints()
         for name, allowed in self.allowed().items():
             value = getattr(self, name)
             object.__setattr__(self, name, checked(name, value, hints[name], allowed))
+
+    @classmethod
+    @functools.cache  # reading the annotations takes longer than all checks
+    def _hints(cls) -> dict[str, Any]:
+        return typing.get_type_hints(cls)
 
     @classmethod
     def allowed(cls) -> dict[str, Allowed]:

@@ -265,8 +265,12 @@ class MCTS(Configured, Predicts, Policy):
     def __init__(self, settings: MCTSSettings) -> None:
         self.settings = settings
         self.game = None if settings.game is None else get_game(settings.game)
+        evaluator = settings.evaluator
+        self._compiled = evaluator if isinstance(evaluator, CompiledEvaluator) else None
+        self._in_python = None if isinstance(evaluator, CompiledEvaluator) else evaluator
+        self._has_priors = isinstance(evaluator, Evaluator) and evaluator.priors
         # An evaluator replaces rollouts, their rule and their nodes.
-        in_rollouts = settings.rollout if settings.evaluator is None else ""
+        in_rollouts = settings.rollout if evaluator is None else ""
         number, limit = f"{settings.simulations}", f"{settings.simulations or 0:,} simulations"
         if settings.milliseconds is not None:
             number, limit = f"{settings.milliseconds:g}ms", f"{settings.milliseconds:g} ms a move"
@@ -309,9 +313,7 @@ class MCTS(Configured, Predicts, Policy):
 
     @property
     def batched(self) -> bool:
-        own = self.settings
-        in_python = own.evaluator is not None and not isinstance(own.evaluator, CompiledEvaluator)
-        return in_python and own.milliseconds is None and not own.reuse
+        return self._in_python is not None and self.settings.milliseconds is None and not self.settings.reuse
 
     @property
     def one_game_at_a_time(self) -> bool:
@@ -394,9 +396,8 @@ class MCTS(Configured, Predicts, Policy):
         began = time.perf_counter()
         # Three ways: in step, for an evaluator in Python; in this thread; or a thread for each tree, as compiled code
         # releases the interpreter's lock.
-        evaluator = self.settings.evaluator
-        if evaluator is not None and not isinstance(evaluator, CompiledEvaluator):
-            self._simulate_with_evaluator(roots, evaluator, began)
+        if self._in_python is not None:
+            self._simulate_with_evaluator(roots, self._in_python, began)
         elif len(roots) == 1:
             self._simulate(roots[0], self._budget(0, roots[0].simulations), began)
         else:
@@ -431,10 +432,6 @@ class MCTS(Configured, Predicts, Policy):
             capacity = min(capacity, self._budget(0) * each + 1 + reused)
         return max(capacity, 1)
 
-    @property
-    def _has_priors(self) -> bool:
-        return isinstance(self.settings.evaluator, Evaluator) and self.settings.evaluator.priors
-
     def _budget(self, thread: int, seen: int = 0) -> int:
         """The simulations that a thread may run, on a tree with `seen` earlier ones."""
         simulations, threads = self.settings.simulations, self.settings.threads
@@ -444,8 +441,8 @@ class MCTS(Configured, Predicts, Policy):
 
     def _simulate(self, root: Root, simulations: int, began: float) -> None:
         own = self.settings
-        if isinstance(own.evaluator, CompiledEvaluator):
-            leaves, position = own.evaluator.compiled(root.position.game), root.position
+        if self._compiled is not None:
+            leaves, position = self._compiled.compiled(root.position.game), root.position
             if self._has_priors:
                 leaves.leaf_value(position.game, position.own, position.opp, 0)
                 leaves.leaf_priors(position.game, position.own, position.opp, root.tree.priors[0])
