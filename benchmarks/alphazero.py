@@ -116,7 +116,7 @@ def proof(settings: RunSettings) -> Row:
     agent = AlphaZero(settings["game"], **settings["settings"], seed=settings["seed"])
     AlphaZero(settings["game"], **settings["settings"], seed=0).learn(2, progress_bar=False)  # compiled
     clock, every = Clock(time.process_time), EVERY.get(settings["game"], 2_048)
-    kept = dict.fromkeys(JUDGED.get(settings["game"], (agent.simulations,)), False)
+    kept = dict.fromkeys(JUDGED.get(settings["game"], (agent.settings.simulations,)), False)
 
     def judged(learner: AlphaZero) -> bool:
         def judge() -> Row:
@@ -145,7 +145,7 @@ def learned(settings: RunSettings, models: Path) -> Row:
     kept, agent = path.with_suffix(".json"), None
     if path.exists() and kept.exists():
         found = AlphaZero.load(path, workers=settings["workers"])
-        if (found.run_end, found.seed) == (settings["games"], settings["seed"]) and not found.is_done:
+        if (found.run_end, found.settings.seed) == (settings["games"], settings["seed"]) and not found.is_done:
             agent = found
     curve: list[Row] = json.loads(kept.read_text(encoding="utf-8")) if agent else []
     due = [round(share * settings["games"]) for share in np.geomspace(1e-2, 1, POINTS)]

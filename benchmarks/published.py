@@ -161,7 +161,7 @@ def settings_of(case: Case, seed: int) -> RunSettings:
     if kind in tictac_agents.trained("table", "games", "network"):
         values: Any = preset(kind, name).to_dict() if name in settings_class(kind).PRESETS else {}
     else:
-        values = getattr(getattr(tictac_agents, kind, None), "PRESETS", {}).get(name, {})
+        values = getattr(getattr(getattr(tictac_agents, kind, None), "SETTINGS", None), "PRESETS", {}).get(name, {})
     named = {"system": case.system, "learner": case.name, "run": case.run, "until_proven": [case.until_proven, 0]}
     settings: RunSettings = json.loads(json.dumps({**named, "preset": values, "seed": seed}))
     return settings

@@ -64,6 +64,7 @@ def recorded_game(path: str | os.PathLike[str]) -> Game | None:
 
 def _table(path: Path) -> tuple[Any, dict[str, Any], Game | None]:
     """The agent of an .npz file, its settings, and its game."""
+    # The name in the file is looked up among this package's agents, and never imported: a file cannot run code.
     kind = kind_of(path)
     name = kind.removeprefix(OURS)
     ours = kind.startswith(OURS) and name in tictac_agents.AGENTS
@@ -85,6 +86,7 @@ def _network(path: Path, game: Game) -> tuple[Any, dict[str, Any], Game | None]:
     from tictac_agents.deep.sb3_files import load_model, read_checkpoint  # needs torch
     from tictac_env.policies.snapshot import Snapshot
 
+    # A file of ours says which agent it holds. One of Stable-Baselines3 does not: its model plays as a frozen copy.
     saved = read_checkpoint(path)
     steps = {"num_timesteps": saved.data.get("num_timesteps")}
     if name := saved.agent:

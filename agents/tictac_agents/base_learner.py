@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tictac_agents.plan import preset
-from tictac_agents.settings import Schedule, Settings, with_settings
+from tictac_agents.settings import Configured, Schedule, Settings
 from tictac_env.checks import one_of, whole
 from tictac_env.games import Game, describe_game, game_of
 from tictac_env.policies import Policy
@@ -102,6 +102,7 @@ class Checkpoint:
         try:
             self._save(self._path)
         except OSError as error:
+            # The disk may be full, or the folder gone: what took hours to learn goes to another place.
             try:
                 rescued = Path(tempfile.mkdtemp(prefix="tictac-")) / self._path.name
                 self._save(rescued)
@@ -110,7 +111,7 @@ class Checkpoint:
             raise OSError(f"{error}; the learner is saved in {rescued} instead") from error
 
 
-class BaseLearner(Policy):
+class BaseLearner(Configured, Policy):
     """An agent that learns in runs.
 
     Attributes:
@@ -121,19 +122,13 @@ class BaseLearner(Policy):
         resumed_at: the number of games learned from when `learn` or `resume` was last called.
     """
 
-    SETTINGS: ClassVar[type[Settings]] = Settings
-    """The dataclass of its settings."""
+    SETTINGS: ClassVar[type[Settings]]
     COUNTERS: ClassVar[tuple[str, ...]] = ("games",)
     """The names of the counters; the last one counts games."""
     MOST: ClassVar[int] = NO_LIMIT
     """The most that a counter can count."""
     game: Game
     settings: Settings
-
-    def __init_subclass__(cls, **keywords: Any) -> None:
-        super().__init_subclass__(**keywords)
-        if cls.__doc__:
-            cls.__doc__ = with_settings(cls.__doc__, cls.SETTINGS)
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -255,8 +250,11 @@ class BaseLearner(Policy):
         if self._run is None:
             raise ValueError("there is no run to continue; call learn()")
         run, self.resumed_at = self._run, self._games_learned
+        # A callback can say that it need not see every game; up to the next one that it has to, a driver plays many at
+        # a time.
         every: int = getattr(callback, "called_every", 1 if callback is not None else NO_LIMIT)
         saver = Checkpoint(self.save, checkpoint, checkpoint_seconds)
+        # False while a driver plays: after an exception there the state belongs to no point of the run: not saved.
         consistent = True
         try:
             bar = run_bar(str(self), run.length, progress_bar, "games", self._progress)
@@ -266,6 +264,7 @@ class BaseLearner(Policy):
                     for _ in self._play(1 if saver.due else every - self._games_learned % every):
                         continues &= callback is None or callback(self) is not False
                     consistent = True  # what the callback did to the learner is part of the run
+                    # Between two games: everything that looks at the learner, or stops it, comes here.
                     show()
                     saver.save_if_due()
                     if not continues:
@@ -307,6 +306,8 @@ class BaseLearner(Policy):
         """
         learner: Self
 
+        # The meta data are read first. An untrained learner of these settings says how large the arrays can be, so a
+        # file that claims more is refused before they are read.
         def most_bytes(meta: dict[str, Any]) -> int:
             nonlocal learner
             game = game_of(meta["game"])
@@ -318,6 +319,7 @@ class BaseLearner(Policy):
             return learner._most_bytes(meta)
 
         with reading(path, cls._kind(), f"checkpoint of {cls.__name__}", most_bytes) as (meta, arrays):
+            # Counters, the run and the algorithm's own state, each checked: a file may have been changed.
             for counter in cls.COUNTERS:
                 setattr(learner, f"num_{counter}", whole(f"num_{counter}", meta[f"num_{counter}"], cls.MOST))
             if meta["run"] is not None:

@@ -137,6 +137,8 @@ class LearningCurve:
 
     def __call__(self, agent: Any) -> bool:
         """Adds a row if it is due, or the run is over; False if the run is to end."""
+        # The other callback sees every call. A judgement is due when the count passes a multiple of `every`, which a
+        # driver that plays several games at a time need not hit.
         continues = self._callback is None or self._callback(agent) is not False
         count = _count(agent)
         if self._before is None:  # a run that continues an earlier one
@@ -152,6 +154,7 @@ class LearningCurve:
 
     def add(self, agent: Any) -> CurveRow:
         """Judges an agent and adds the row."""
+        # The clocks are read before the agent is judged, and continue after it: judging counts nowhere.
         cpu, now = time.process_time(), time.perf_counter()
         games_before, plies_before, then = self._last
         games, plies = _games(agent), getattr(agent, "num_plies", 0)
@@ -166,6 +169,7 @@ class LearningCurve:
             step=getattr(agent, "step_now", None),
             judgement=self._judge_of(agent)(agent),
         )
+        # What others see of it: the row, the end of the run, the progress bar, TensorBoard.
         self.rows.append(row)
         self.proven = bool(row.judgement.unbeatable)
         if row.judgement.exploitability is not None and hasattr(agent, "status"):
@@ -198,6 +202,7 @@ class LearningCurve:
         judged = [row for row in rows if row["exploitability"] is not None]
         if rows and not judged:
             raise ValueError(f"there is no verdict to be drawn: the game of these {len(rows)} rows is too large")
+        # Two pictures over the same games: above what a best response gains, below a result for each seat.
         figure = new_figure(8, 6)
         upper, lower = figure.subplots(2, 1, sharex=True)
         unit = "timesteps" if judged and judged[0]["games"] is None else "games"
@@ -220,6 +225,7 @@ class LearningCurve:
         if self._writer is None:
             return
         values: Mapping[str, Any] = {name: row.columns()[name] for name in COLUMNS if name not in PROGRESS}
+        # The speed is that between two rows, so the first one has none.
         before = self.rows[-2] if len(self.rows) > 1 else None
         if row.timesteps is not None and before is not None and row.seconds > before.seconds:
             values = {**values, "SPS": (row.timesteps - (before.timesteps or 0)) / (row.seconds - before.seconds)}

@@ -131,6 +131,7 @@ class Judge:
         )
 
     def _measured(self, agent: Any) -> Judgement:
+        # Mistakes on known positions cost seconds; matches are played only if they are asked for.
         against_random = against_perfect = None
         exact = False
         if self.random_games:

@@ -88,6 +88,7 @@ class Plan(Checked):
         kind = settings_class(self.agent)
         if type(self.settings) is not kind:
             raise ValueError(f"{self.agent} takes {kind.__name__}, not {type(self.settings).__name__}")
+        # In self-play the next value is the other side's, so the discount carries its sign.
         gamma = getattr(self.settings, "gamma", None)
         if self.kind == "network" and gamma and self.game != UNKNOWN and (gamma < 0) != (self.opponent is None):
             sign, whose = ("most", "other side's") if self.opponent is None else ("least", "agent's own")
@@ -104,6 +105,8 @@ class Plan(Checked):
             ValueError: a name is unknown (the message has the near ones), or a value is of a wrong type or range.
         """
         kind = settings_class(agent)
+        if AGENTS[agent].kind == "games":
+            values = {**kind.usual(values.get("game", kind.GAME)), **values}
         own, run = _parted(agent, kind, values)
         return cls(agent=agent, settings=kind(**own), **{"game": kind.GAME, **run})
 
@@ -257,13 +260,15 @@ def preset(agent: str, name: str) -> Plan:
 def tuned(agent: str, game: str | None = None) -> Plan:
     """The plan of a training on a game, if nothing else is said: the tuned one, or else the defaults.
 
+    For agents that learn from games of their own this is `Plan.of(agent, game=game)`, and what their constructors take.
+
     Args:
         agent: the agent's name.
         game: the game's name; None for the agent's usual one.
     """
     kind = settings_class(agent)
     game = kind.GAME if game is None else game
-    return Plan.of(agent, **{"game": game, **kind.TUNED.get(str(game), {})})
+    return Plan.of(agent, **{"game": game, **kind.usual(game)})
 
 
 def one_thread() -> None:

@@ -7,13 +7,12 @@ The constructor of an agent, `tictac train`, the form of the page, the file and 
         boldness: float = setting(0.25, "the chance of a random action", 0, 1)
 
     class Bold(Learner):
-        SETTINGS = BoldSettings
-
         @takes(BoldSettings)
         def __init__(self, env: Environment | str, settings: BoldSettings) -> None:
             super().__init__(env, settings)
 
-so that `Bold(env, boldness=0.5, seed=0)` works and is completed by editors.
+so that `Bold(env, boldness=0.5, seed=0)` works and is completed by editors. `TUNED` has the defaults of games that have
+their own.
 """
 
 from __future__ import annotations
@@ -26,10 +25,10 @@ import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, ClassVar, Concatenate, NamedTuple, ParamSpec, Self, TypeVar
+from typing import Any, ClassVar, Concatenate, NamedTuple, ParamSpec, Protocol, Self, TypeVar, overload
 
 from tictac_env.checks import flag, number, one_of, whole
-from tictac_env.games import did_you_mean, shown
+from tictac_env.games import Game, did_you_mean, game_name, game_of, get_game, shown
 
 Schedule = float | Sequence[float]
 """A number, or several for equal parts of a run."""
@@ -48,12 +47,13 @@ class Allowed(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The meaning, with the choices, or the range if it is finite."""
-        if self.choices:
+        """The meaning, with the choices if it does not name them, or the range if it is finite."""
+        if not all(f'"{choice}"' in self.help for choice in self.choices):
             return f"{self.help} ({' or '.join(map(repr, self.choices))})"
+        low, high = (str(end) if isinstance(end, int) else f"{end:g}" for end in (self.low, self.high))
         if self.high < math.inf:
-            return f"{self.help} (in [{self.low:g}, {self.high:g}])"
-        return f"{self.help} (at least {self.low:g})" if self.low > 0 else self.help
+            return f"{self.help} (in [{low}, {high}])"
+        return f"{self.help} (at least {low})" if self.low > 0 else self.help
 
 
 def setting(
@@ -80,10 +80,15 @@ class Checked:
     """
 
     def __post_init__(self) -> None:
-        hints = typing.get_type_hints(type(self))
+        hints = self._hints()
         for name, allowed in self.allowed().items():
             value = getattr(self, name)
             object.__setattr__(self, name, checked(name, value, hints[name], allowed))
+
+    @classmethod
+    @functools.cache  # reading the annotations takes longer than all checks
+    def _hints(cls) -> dict[str, Any]:
+        return typing.get_type_hints(cls)
 
     @classmethod
     def allowed(cls) -> dict[str, Allowed]:
@@ -124,7 +129,9 @@ class Settings(Checked):
     PRESETS: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     """For each preset the values of its `Plan` that differ from the defaults."""
     TUNED: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
-    """For some games the values of a `Plan` that a training has if nothing else is said."""
+    """For some games the values of a `Plan` that are the defaults there: of a training, and of a constructor that takes
+    a game.
+    """
     GAME: ClassVar[str] = "TicTacToe-v0"
     """The game of a training if nothing else is said."""
     TOTAL: ClassVar[int] = 20_000
@@ -135,6 +142,23 @@ class Settings(Checked):
     def usual_total(self) -> int:
         """The length of a training if nothing else is said."""
         return self.TOTAL
+
+    @classmethod
+    def usual(cls, game: str | Game | Mapping[str, Any]) -> Mapping[str, Any]:
+        """The values in `TUNED` for a game.
+
+        Raises:
+            ValueError: there is no such game.
+        """
+        if not cls.TUNED:
+            return {}
+        rules = game_of(game) if isinstance(game, Mapping) else get_game(game)
+        return cls.TUNED.get(game_name(rules) or "", {})
+
+    @classmethod
+    def usual_text(cls, name: str) -> str:
+        """The defaults of a setting on games that have their own, to follow its meaning."""
+        return "".join(f"; on {game} {values[name]}" for game, values in cls.TUNED.items() if name in values)
 
     def keywords(self) -> dict[str, Any]:
         """All settings, as the constructor takes them."""
@@ -147,11 +171,14 @@ def checked(name: str, value: Any, hint: Any, allowed: Allowed) -> Any:
     Raises:
         ValueError: it is not; the message names it and what is allowed.
     """
+    # `kinds`: the alternatives of the annotation, such as float and Sequence[float].
     kinds = typing.get_args(hint) if typing.get_origin(hint) in (types.UnionType, typing.Union) else (hint,)
     if value is None and type(None) in kinds:
         return None
     if allowed.choices:
         return one_of(name, value, allowed.choices)
+    # First what is not a number: each element of a sequence by its own annotation and the same range, and objects that
+    # need no range, such as a game.
     for kind in kinds:
         origin = typing.get_origin(kind) or kind
         if origin in (tuple, Sequence):
@@ -160,6 +187,7 @@ def checked(name: str, value: Any, hint: Any, allowed: Allowed) -> Any:
                 return tuple(checked(f"{name}[{i}]", part, of, allowed) for i, (part, of) in enumerate(each))
         elif isinstance(origin, type) and origin not in (bool, int, float) and isinstance(value, origin):
             return value
+    # Then numbers. A bool is an int for `isinstance`, but not for these checks; an int passes as a float.
     if bool in kinds:
         return flag(name, value)
     if float in kinds:
@@ -180,44 +208,66 @@ def _each(value: Any, kinds: tuple[Any, ...]) -> list[tuple[Any, Any]] | None:
 
 Agent = TypeVar("Agent")
 Place = TypeVar("Place")
-Own = TypeVar("Own", bound=Settings)
+Own = TypeVar("Own", bound=Checked, covariant=True)
 Keywords = ParamSpec("Keywords")
 
 
-def takes(
-    kind: Callable[Keywords, Own],
-) -> Callable[[Callable[[Agent, Place, Own], None]], Callable[Concatenate[Agent, Place, Keywords], None]]:
+class Taking(Protocol[Keywords, Own]):
+    """The decorator that `takes` returns, as type checkers see it."""
+
+    @overload
+    def __call__(self, init: Callable[[Agent, Own], None], /) -> Callable[Concatenate[Agent, Keywords], None]: ...
+    @overload
+    def __call__(
+        self, init: Callable[[Agent, Place, Own], None], /
+    ) -> Callable[Concatenate[Agent, Place, Keywords], None]: ...
+
+
+def takes(kind: Callable[Keywords, Own]) -> Taking[Keywords, Own]:
     """Lets a constructor that gets an agent's settings as one object take them as keywords.
 
-    Type checkers and editors see the fields of `kind` as its arguments, and so does `inspect.signature`. The first
-    argument, the boards or the game, may be given by its name; a game that is not given is `kind.GAME`.
+    Type checkers and editors see the fields of `kind` as its arguments, and so does `inspect.signature`. Before the
+    settings the constructor may take the boards or the game, also by its name; a game that is not given is `kind.GAME`.
     """
+    settings_class: Any = kind  # a class, as far as it is called
 
-    def decorate(init: Callable[[Agent, Place, Own], None]) -> Callable[Concatenate[Agent, Place, Keywords], None]:
-        agent, place, _ = inspect.signature(init).parameters.values()
-        if place.name == "game":
-            place = place.replace(default=kind.GAME)  # type: ignore[attr-defined]  # a class, as far as it is called
+    def decorate(init: Callable[..., None]) -> Callable[..., None]:
+        # The signature that editors see: the agent, its boards or its game, and the settings, the seed last.
+        agent, *place, _ = inspect.signature(init).parameters.values()
+        takes_game = [parameter.name for parameter in place] == ["game"]
+        if takes_game:
+            place = [place[0].replace(default=settings_class.GAME)]
         own = sorted(inspect.signature(kind).parameters.values(), key=lambda parameter: parameter.name == "seed")
-        signature = inspect.Signature([agent, place, *own])
+        signature = inspect.Signature([agent, *place, *own])
 
         @functools.wraps(init)
         def constructor(*args: Any, **keywords: Any) -> None:
-            bound = signature.bind(*args, **keywords)
-            bound.apply_defaults()
-            self, boards_or_game, *_ = bound.arguments.values()
-            values = {name: value for name, value in keywords.items() if name != place.name}
-            init(self, boards_or_game, kind(**values))  # type: ignore[call-arg]
+            # `values` has only what the caller gave, so that the defaults of the game come before those of the fields.
+            values = signature.bind(*args, **keywords).arguments
+            before = [values.pop(parameter.name, parameter.default) for parameter in (agent, *place)]
+            usual = settings_class.usual(before[1]) if takes_game else {}
+            own_usual = {name: value for name, value in usual.items() if name in settings_class.allowed()}
+            init(*before, settings_class(**own_usual | values))
 
         constructor.__signature__ = signature  # type: ignore[attr-defined]
+        constructor.settings_class = kind  # type: ignore[attr-defined]
         return constructor
 
     return decorate
 
 
-def with_settings(docstring: str, kind: type[Settings]) -> str:
-    """The docstring of an agent, with the meaning of each setting in place of the line "{settings}" of its "Args"."""
-    lines = [
-        textwrap.fill(f"{name}: {allowed.text}.", 110, initial_indent=" " * 8, subsequent_indent=" " * 12)
-        for name, allowed in sorted(kind.allowed().items(), key=lambda item: item[0] == "seed")
-    ]
-    return docstring.replace("        {settings}", "\n".join(lines))
+class Configured:
+    """A class whose constructor `takes` settings; their meaning replaces the line "{settings}" of its docstring."""
+
+    SETTINGS: ClassVar[type[Checked]] = Settings
+    """The dataclass of its settings, which its constructor takes."""
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        cls.SETTINGS = getattr(vars(cls).get("__init__"), "settings_class", cls.SETTINGS)
+        own: type[Checked] = cls.SETTINGS
+        lines = []
+        for name, allowed in sorted(own.allowed().items(), key=lambda item: item[0] == "seed"):
+            usual = own.usual_text(name) if issubclass(own, Settings) else ""
+            lines.append(textwrap.fill(f"        {name}: {allowed.text}{usual}.", 110, subsequent_indent=" " * 12))
+        cls.__doc__ = (cls.__doc__ or "").replace("        {settings}", "\n".join(lines)) or None

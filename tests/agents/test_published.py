@@ -138,7 +138,7 @@ def test_the_trees_are_those_of_a_plain_program(game: Game) -> None:
     """Upper confidence bounds in the positions that a seat knows, one more position a game, random moves after it."""
     learner = GameTree(game, seed=2)
     search = object.__new__(ReferenceSearch)
-    search.agent, search.state = learner.settings, learner._rng_state  # type: ignore[assignment]
+    search.agent, search.state = learner, learner._rng_state  # type: ignore[assignment]
     known: tuple[dict[Position, Node], ...] = ({}, {})
     for _ in range(600):
         position, route, in_tree = Position.start(game), [], [True, True]

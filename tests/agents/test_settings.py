@@ -22,7 +22,7 @@ from tictac_agents.deep.settings import DQNSettings, MaskablePPOSettings
 from tictac_agents.plan import Plan, preset, presets, settings_class, tuned
 from tictac_apps.cli.train import offered
 from tictac_env.arena import verdict
-from tictac_env.games import KInARow, describe_game
+from tictac_env.games import Game, KInARow, describe_game, get_game
 
 KINDS = {"DQN": DQNSettings, "MaskablePPO": MaskablePPOSettings}
 THEIRS = {"DQN": sb3.DQN, "MaskablePPO": sb3_contrib.MaskablePPO}
@@ -76,6 +76,19 @@ def test_an_agent_needs_nothing_but_its_game(agent: str) -> None:
 def test_tuples_fit_a_small_board_and_learn_it(agent: str) -> None:
     learner = getattr(tictac_agents, agent)("TicTacToe-v0", seed=0).learn(512, progress_bar=False)
     assert verdict(learner, "TicTacToe-v0").unbeatable
+
+
+@pytest.mark.parametrize("agent", ["NTupleTD", "AlphaZero"])
+@pytest.mark.parametrize("game", ["TicTacToe-v0", get_game("TicTacToe-v0"), "ConnectFour-v0", "KInARow-v0:4x5-4"])
+def test_a_constructor_takes_the_defaults_of_its_game(agent: str, game: str | Game, tmp_path: Path) -> None:
+    learner, plan = getattr(tictac_agents, agent)(game, seed=3), tuned(agent, describe_game(get_game(game)))
+    own = {name: value for name, value in settings_class(agent).TUNED["TicTacToe-v0"].items() if name != "total"}
+    usual = {name: own[name] if plan.rules.cells == 9 else getattr(settings_class(agent)(), name) for name in own}
+    assert {name: getattr(learner.settings, name) for name in usual} == usual
+    assert learner.settings == plan.changed(seed=3).settings == Plan.of(agent, game=plan.game, seed=3).settings
+    assert getattr(tictac_agents, agent)(game, seed=3, tuples=5).settings == learner.settings.changed(tuples=5)
+    learner.save(tmp_path / "agent.npz")
+    assert type(learner).load(tmp_path / "agent.npz").settings == learner.settings
 
 
 @BOTH

@@ -36,8 +36,6 @@ class Bold(ActionLearner):
         {settings}
     """
 
-    SETTINGS = BoldSettings
-
     @takes(BoldSettings)
     def __init__(self, env: Environment | str, settings: BoldSettings) -> None:
         super().__init__(env, settings)

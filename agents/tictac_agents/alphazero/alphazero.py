@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from tictac_agents.alphazero.forest import ROOTS, SearchSettings, evaluation, search_forest
+from tictac_agents.alphazero.forest import MOST_SIMULATIONS, evaluation, search_forest
 from tictac_agents.alphazero.policy_value import PolicyValueTuples
 from tictac_agents.alphazero.samples import PlaySettings, Samples, sample_games
 from tictac_agents.base_learner import Arrays
@@ -26,7 +26,7 @@ from tictac_agents.mcts.simulation import Leaves
 from tictac_agents.ntuple.network import MAX_LENGTH, family_game
 from tictac_agents.ntuple.values import random_walks
 from tictac_agents.predicts import Predicts, allowed_actions
-from tictac_agents.settings import Settings, setting, takes
+from tictac_agents.settings import setting, takes
 from tictac_env.checks import positive, whole
 from tictac_env.compiled import in_one_line
 from tictac_env.games import Game, KInARow, get_game
@@ -38,12 +38,10 @@ from tictac_env.position_batch import PositionBatch
 NETWORKS = ("tuples", "residual")
 STEPS = {"tuples": 0.1, "residual": 2e-3}
 """The default steps of the networks."""
-MOST = 4096
-"""The most simulations of a search."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class AlphaZeroSettings(Settings):
+class AlphaZeroSettings(PlaySettings):
     """The settings of `AlphaZero`."""
 
     GAME = "ConnectFour-v0"
@@ -63,7 +61,7 @@ class AlphaZeroSettings(Settings):
     )
     length: int = setting(
         7,
-        'of "tuples": the cells of each, from 1 to 12; a board of fewer cells has tuples of all its cells',
+        'of "tuples": the cells of each; a board of fewer cells has tuples of all its cells',
         1,
         MAX_LENGTH,
     )
@@ -71,36 +69,6 @@ class AlphaZeroSettings(Settings):
     channels: int = setting(32, 'of "residual": of its convolutions', 1, 1024)
     symmetric: bool = setting(
         True, "True if the network learns a position's images under the board's symmetries with it"
-    )
-    simulations: int = setting(32, "of each search in training", 1, MOST)
-    root: str = setting("gumbel", 'the choice of the first action, "gumbel" or "puct"', choices=ROOTS)
-    considered: int = setting(16, 'of "gumbel": the actions that sequential halving begins with, at most', 1, MOST)
-    scale: float = setting(0.5, 'of "gumbel": the weight of values against logits', 0, 100)
-    exploration: float = setting(1.25, "the constant of PUCT", 0, 1e6)
-    noise: float = setting(
-        0.25,
-        'of "puct": the part of the priors at the root that is Dirichlet noise, with alpha 10 / legal actions',
-        0,
-        1,
-    )
-    temperature_plies: int | None = setting(
-        None,
-        "the moves at the beginning of a game that are drawn from the policy to be learned; after them the "
-        'best one is played; None for 0 with "gumbel", whose samples differ anyway, and 10 with "puct"',
-        0,
-    )
-    openings: int = setting(6, "the most random moves at the beginning of a game", 0, 1 << 16)
-    tactics: bool = setting(True, "True if wins and blocks at once are played without a search")
-    full: float = setting(
-        1.0,
-        "the chance of a move to have a full search; the others have `quick` simulations, and the policy does "
-        "not learn from them (playout-cap randomisation)",
-        0,
-        1,
-    )
-    quick: int = setting(8, "the simulations of a quick search", 1, MOST)
-    mix: float = setting(
-        0.5, "the part of the value's target that is the value by the search; the rest is the game's result", 0, 1
     )
     boards: int = setting(256, "the games of an iteration", 1, 1 << 16)
     window: int = setting(20, "the number of iterations whose positions are learned from", 1, 1 << 16)
@@ -116,7 +84,7 @@ class AlphaZeroSettings(Settings):
         0.3, "the part of it that is left at the end of the run; the step falls geometrically", 1e-6, 1
     )
     play_simulations: int = setting(
-        32, "of each search when it plays; 0 plays the action of the highest probability", 0, MOST
+        32, "of each search when it plays; 0 plays the action of the highest probability", 0, MOST_SIMULATIONS
     )
     workers: Workers = setting(
         1,
@@ -177,12 +145,11 @@ class AlphaZero(Predicts, GamesLearner):
     Example:
         >>> from tictac_agents import AlphaZero
         >>> from tictac_env.arena import verdict
-        >>> agent = AlphaZero("TicTacToe-v0", tuples=12, length=6, seed=0).learn(5_000)
+        >>> agent = AlphaZero("TicTacToe-v0", seed=0).learn(5_000)
         >>> verdict(agent, "TicTacToe-v0").unbeatable
         True
     """
 
-    SETTINGS = AlphaZeroSettings
     settings: AlphaZeroSettings
     priors = True
     compiled: Callable[[Game], Leaves]
@@ -192,10 +159,10 @@ class AlphaZero(Predicts, GamesLearner):
     def __init__(self, game: str | Game, settings: AlphaZeroSettings) -> None:
         super().__init__(settings)
         self.game = get_game(game)
-        self.play_simulations = settings.play_simulations
         self.budget = self._search_budget()
         self.num_plies = self.iterations = 0
         self._rng = np.random.default_rng(settings.seed)
+        # Drawn for either network, so that what is drawn after it does not depend on the network.
         drawn = int(self._rng.integers(1 << 31))
         usual = "tuples" if type(self.game) is KInARow else "residual"
         self._kind_of_network = settings.network or usual
@@ -221,12 +188,13 @@ class AlphaZero(Predicts, GamesLearner):
     def playing_with(self, simulations: int) -> Self:
         """The same agent, with the same network, playing with another number of simulations for each move."""
         other = copy.copy(self)
-        other.play_simulations = whole("simulations", simulations, MOST)
+        other.settings = self.settings.changed(play_simulations=simulations)
         other.budget = other._search_budget()
         return other
 
     def _search_budget(self) -> str:
-        search = f"{self.play_simulations} simulations a move" if self.play_simulations else "no search"
+        simulations = self.settings.play_simulations
+        search = f"{simulations} simulations a move" if simulations else "no search"
         return f"{search}; one-move rule" if self.settings.tactics and self.game.knows_wins else search
 
     @property
@@ -252,8 +220,8 @@ class AlphaZero(Predicts, GamesLearner):
         """The actions that it plays in B positions, int64 (B,), and the policies, (B, num_actions)."""
         if batch.game != self.game:
             self._check_game(batch[0])
-        if self.play_simulations:
-            return search_forest(batch, self.network_, self._search(self.play_simulations), None)[:2]
+        if simulations := self.settings.play_simulations:
+            return search_forest(batch, self.network_, self.settings, simulations, None)[:2]
         policies = np.asarray(self.evaluate(batch).priors)
         return policies.argmax(axis=1), policies
 
@@ -263,10 +231,6 @@ class AlphaZero(Predicts, GamesLearner):
         allowed = allowed_actions(position, action_masks)
         return int(actions[0]) if actions[0] in allowed else max(allowed, key=lambda action: policies[0, action])
 
-    def _search(self, simulations: int) -> SearchSettings:
-        names = "root", "considered", "scale", "exploration", "noise", "tactics"
-        return SearchSettings(simulations, **{name: getattr(self.settings, name) for name in names})
-
     @contextmanager
     def _prepared(self) -> Generator[None]:
         with joined(self.settings.workers), closing(self._played()) as self._samples:
@@ -275,9 +239,6 @@ class AlphaZero(Predicts, GamesLearner):
     def _played(self) -> Generator[tuple[int, Samples]]:
         """Games by the newest network: their number, and their samples."""
         own = self.settings
-        plies = 10 * (own.root == "puct") if own.temperature_plies is None else own.temperature_plies
-        search = self._search(own.simulations)
-        settings = PlaySettings(search, own.openings, plies, own.full, own.quick, own.mix)
         begun = self.num_games
 
         def jobs() -> Iterator[tuple[int, int]]:
@@ -289,11 +250,11 @@ class AlphaZero(Predicts, GamesLearner):
 
         # On a cluster each job takes the newest weights with it.
         if isinstance(own.workers, Cluster):
-            work = functools.partial(played_elsewhere, self.game, self.network_, settings)
+            work = functools.partial(played_elsewhere, self.game, self.network_, own.changed(workers=1))
             sent = ((self.network_.arrays(), *job) for job in jobs())
             yield from ((job[1], samples) for job, samples in map_jobs(work, sent, own.workers, batch=1))
             return
-        play = functools.partial(sample_games, self.game, self.network_, settings)
+        play = functools.partial(sample_games, self.game, self.network_, own)
         if own.workers == 1:
             yield from ((games, play(games, seed)) for games, seed in jobs())
             return
@@ -349,6 +310,7 @@ class AlphaZero(Predicts, GamesLearner):
         }
         if isinstance(self.network_, PolicyValueTuples):
             meta["tuples"] = self.network_.tuples
+        # The window is one array a field; `sizes` says where each iteration's part ends.
         samples = Samples.joined(self._window)._asdict() if self._window else {}
         return meta, self.network_.arrays() | {f"window_{name}": array for name, array in samples.items()}
 
@@ -373,10 +335,7 @@ class AlphaZero(Predicts, GamesLearner):
 
 
 def played_elsewhere(
-    game: Game,
-    network: PolicyValueTuples | ResidualNetwork,
-    settings: PlaySettings,
-    job: tuple[Arrays, int, int],
+    game: Game, network: PolicyValueTuples | ResidualNetwork, settings: PlaySettings, job: tuple[Arrays, int, int]
 ) -> Samples:
     """Plays games by a network of another process, whose weights, with the number of games and a seed, are the job."""
     weights, games, seed = job

@@ -29,6 +29,7 @@ from tictac_agents.mcts.simulation import (
     select_leaf,
     visits_of,
 )
+from tictac_agents.settings import Settings, setting
 from tictac_env.compiled import borrowing_kernel, kernel
 from tictac_env.games import Game
 from tictac_env.position_batch import PositionBatch
@@ -37,32 +38,29 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 IDLE = -2
 """In place of a first action: there is no simulation, as the root is proven."""
-ROOTS = ("gumbel", "puct")
+MOST_SIMULATIONS = 4096
+"""The most simulations of a search."""
 MAXVISIT = 50.0
 """A constant of the paper's sigma: (50 + the most visits of an action) * scale * value."""
 
 
-@dataclass(frozen=True)
-class SearchSettings:
-    """The settings of a search.
+@dataclass(frozen=True, kw_only=True)
+class SearchSettings(Settings):
+    """The settings of a search."""
 
-    Attributes:
-        simulations: the number from each root; fewer if it is proven.
-        root: the choice of the first action, "gumbel" or "puct".
-        considered: of "gumbel": the actions that sequential halving begins with, at most.
-        scale: of "gumbel": the weight of values against logits.
-        exploration: the constant of PUCT.
-        noise: of "puct": the part of the priors at the root that is Dirichlet noise.
-        tactics: True if each side wins at once when it can, and else blocks such a win, as if its prior said so.
-    """
-
-    simulations: int = 32
-    root: str = "gumbel"
-    considered: int = 16
-    scale: float = 0.5
-    exploration: float = 1.25
-    noise: float = 0.25
-    tactics: bool = True
+    root: str = setting("gumbel", 'the choice of the first action, "gumbel" or "puct"', choices=("gumbel", "puct"))
+    considered: int = setting(
+        16, 'of "gumbel": the actions that sequential halving begins with, at most', 1, MOST_SIMULATIONS
+    )
+    scale: float = setting(0.5, 'of "gumbel": the weight of values against logits', 0, 100)
+    exploration: float = setting(1.25, "the constant of PUCT", 0, 1e6)
+    noise: float = setting(
+        0.25,
+        'of "puct": the part of the priors at the root that is Dirichlet noise, with alpha 10 / legal actions',
+        0,
+        1,
+    )
+    tactics: bool = setting(True, "True if wins and blocks at once are played without a search")
 
 
 class SearchResults(NamedTuple):
@@ -264,7 +262,11 @@ class Roots:
 
 
 def search_forest(
-    batch: PositionBatch, evaluator: Evaluator, settings: SearchSettings, rng: np.random.Generator | None
+    batch: PositionBatch,
+    evaluator: Evaluator,
+    settings: SearchSettings,
+    simulations: int,
+    rng: np.random.Generator | None,
 ) -> SearchResults:
     """Searches from each of B unfinished positions.
 
@@ -272,12 +274,13 @@ def search_forest(
         batch: the positions.
         evaluator: gives values and priors, as `evaluators.evaluated` needs them.
         settings: the settings of the search.
+        simulations: the number from each root; fewer if it is proven.
         rng: draws the noise at the roots: Gumbel's, or Dirichlet's for PUCT. None for no noise.
     """
     # Grow: a root for each position, with the evaluator's priors. Each simulation adds at most one node.
     game, count = batch.game, len(batch)
     params = SearchParams(exploration=float(settings.exploration), draw=0.0, solver=True, stored=False)
-    tree = new_tree(game, count * (settings.simulations + 1), priors=True)
+    tree = new_tree(game, count * (simulations + 1), priors=True)
     set_roots(game, tree, batch.own, batch.opp)
     roots = Roots(tree, evaluation(evaluator, batch, settings.tactics), settings.scale)
     # Noise: the k actions of the highest Gumbel + logit are a sample without replacement by the policy, those that
@@ -290,11 +293,11 @@ def search_forest(
         drawn /= drawn.sum(axis=1, keepdims=True)
         roots.priors[:] = (1 - settings.noise) * roots.priors + settings.noise * drawn
     # Each root has its own plan of halving, by the number of its legal actions.
-    levels = visit_levels(min(settings.considered, game.num_actions), settings.simulations)
+    levels = visit_levels(min(settings.considered, game.num_actions), simulations)
     considered = np.minimum(roots.legal.sum(axis=1), len(levels) - 1)
     paths, leaves = np.empty((count, game.cells + 1, 2), np.int32), np.empty((count, 3), np.int64)
     firsts = np.full(count, BY_FORMULA)
-    for number in range(settings.simulations):
+    for number in range(simulations):
         # Select: at the roots by sequential halving or PUCT, below them by PUCT.
         if gumbel:
             first_actions(game, tree, roots.logits, noise, levels[considered, number], settings.scale, firsts)

@@ -2,31 +2,50 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from tictac_agents.alphazero.forest import Floats, Ints, SearchSettings, force, search_forest
+from tictac_agents.alphazero.forest import MOST_SIMULATIONS, Floats, Ints, SearchSettings, force, search_forest
 from tictac_agents.base_learner import Arrays, as_numbers, as_shaped
 from tictac_agents.mcts.evaluators import Evaluator
+from tictac_agents.settings import setting
 from tictac_env.games import UNFINISHED, Game
 from tictac_env.position_batch import PositionBatch
 
 Float32s = npt.NDArray[np.float32]
 
 
-@dataclass(frozen=True)
-class PlaySettings:
-    """The settings of the games; `AlphaZero` explains them."""
+@dataclass(frozen=True, kw_only=True)
+class PlaySettings(SearchSettings):
+    """The settings of the games that a network plays against itself."""
 
-    search: SearchSettings
-    openings: int
-    temperature_plies: int
-    full: float
-    quick: int
-    mix: float
+    simulations: int = setting(32, "of each search in training", 1, MOST_SIMULATIONS)
+    openings: int = setting(6, "the most random moves at the beginning of a game", 0, 1 << 16)
+    temperature_plies: int | None = setting(
+        None,
+        "the moves at the beginning of a game that are drawn from the policy to be learned; after them the "
+        'best one is played; None for 0 with "gumbel", whose samples differ anyway, and 10 with "puct"',
+        0,
+    )
+    full: float = setting(
+        1.0,
+        "the chance of a move to have a full search; the others have `quick` simulations, and the policy does "
+        "not learn from them (playout-cap randomisation)",
+        0,
+        1,
+    )
+    quick: int = setting(8, "the simulations of a quick search", 1, MOST_SIMULATIONS)
+    mix: float = setting(
+        0.5, "the part of the value's target that is the value by the search; the rest is the game's result", 0, 1
+    )
+
+    @property
+    def drawn_plies(self) -> int:
+        """The number of moves at the beginning of a game that are drawn."""
+        return 10 * (self.root == "puct") if self.temperature_plies is None else self.temperature_plies
 
 
 class Samples(NamedTuple):
@@ -124,7 +143,7 @@ def moves_of(
     # Forced moves: the policy to be learned is shared by the actions that win, or else by those that block.
     masks = batch.action_masks()
     forced = np.zeros(masks.shape, np.float32)
-    if settings.search.tactics and batch.game.knows_wins:
+    if settings.tactics and batch.game.knows_wins:
         force(batch.game, batch.own, batch.opp, np.empty(len(batch), np.float32), forced)
         forced[at_random] = 0
     # Positions without a search play a random action: a forced one, or in the opening any legal one. The highest of
@@ -136,14 +155,14 @@ def moves_of(
     # All others are searched, some fully, some quickly (playout-cap randomisation). A quick search plays well enough to
     # give many games and results, but not well enough for the policy to learn from.
     searched, full = ~at_random & ~must, rng.random(len(batch)) < settings.full
-    for learned, simulations in ((True, settings.search.simulations), (False, settings.quick)):
+    for learned, simulations in ((True, settings.simulations), (False, settings.quick)):
         rows = np.flatnonzero(searched & (full == learned))
         if not rows.size:
             continue
-        search = search_forest(batch.where(rows), evaluator, replace(settings.search, simulations=simulations), rng)
+        search = search_forest(batch.where(rows), evaluator, settings, simulations, rng)
         actions[rows], values[rows] = search.actions, search.values
         # Early moves are drawn by the policy: the first action at which its cumulative sum exceeds a uniform number.
-        if ply < settings.temperature_plies:
+        if ply < settings.drawn_plies:
             actions[rows] = (search.policies.cumsum(axis=1) > rng.random((len(rows), 1))).argmax(axis=1)
         if learned:
             policies[rows] = search.policies

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import KW_ONLY, asdict, dataclass
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -27,7 +27,8 @@ from tictac_agents.mcts.simulation import (
     new_tree,
 )
 from tictac_agents.predicts import Predicts, allowed_actions
-from tictac_env.checks import flag, number, one_of, parse_whole, positive
+from tictac_agents.settings import Checked, Configured, setting, takes
+from tictac_env.checks import one_of, parse_whole
 from tictac_env.compiled import in_one_line
 from tictac_env.games import Game, get_game
 from tictac_env.observation import read_observation
@@ -37,7 +38,6 @@ from tictac_env.position_batch import PositionBatch
 from tictac_env.rng import mix, position_seed
 
 RESULTS = {1: "win", 0: "draw", -1: "loss", None: ""}
-ROLLOUTS = ("rule", "random", "stored")
 MAX_SIMULATIONS = 1 << 24
 """Sums in float32 are exact up to here."""
 CHUNK = 1 << 15
@@ -128,7 +128,91 @@ class SearchReport:
         return "\n".join(rows)
 
 
-class MCTS(Predicts, Policy):
+@dataclass(frozen=True)
+class MCTSSettings(Checked):
+    """The settings of `MCTS`; the number of simulations is the first argument."""
+
+    PRESETS: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "S2": {
+            "simulations": 4_000,
+            "exploration": 2 * 2**0.5,
+            "rollout": "stored",
+            "solver": False,
+            "choose": "value",
+            "draw": 1.0,
+        },
+        "S4": {"simulations": 1_000, "exploration": 2.0, "rollout": "random", "solver": False, "draw": 0.5},
+    }
+    simulations: int | None = setting(
+        None, "the number for each move; None for 1,000, unless `milliseconds` is given", 1, MAX_SIMULATIONS
+    )
+    _: KW_ONLY
+    milliseconds: float | None = setting(
+        None,
+        "wall-clock time for each move, instead; the policy is then not a pure function: the machine's speed and load "
+        "decide the number of simulations",
+        0.001,
+        1e9,
+    )
+    exploration: float = setting(
+        1.0, "the constant above; in PUCT mean + exploration * prior * sqrt(N) / (1 + n)", 0, 1e6
+    )
+    rollout: str = setting(
+        "rule",
+        'the play beyond the tree: "rule" (each side wins if it can, otherwise blocks a win, otherwise moves at '
+        'random), "random", or "stored": by the formula to the end, every position on the path getting a node; it has '
+        "no effect with an evaluator",
+        choices=("rule", "random", "stored"),
+    )
+    evaluator: Evaluator | CompiledEvaluator | None = setting(
+        None, "gives leaves their values instead of rollouts (see `tictac_agents.mcts.evaluators`)", recorded=False
+    )
+    solver: bool = setting(True, "True to propagate proven results")
+    choose: str = setting(
+        "visits",
+        'the action that was visited most ("visits"), or of the highest mean ("value")',
+        choices=("visits", "value"),
+    )
+    draw: float = setting(0.0, "the value of a draw, for both sides", -1, 1)
+    threads: int = setting(
+        1,
+        "the number of trees that are grown in parallel, each with its own RNG and its share of the simulations (or "
+        "for all the time); their visits are added up; another number gives other results",
+        1,
+        256,
+    )
+    leaves: int = setting(
+        1,
+        "the number of a tree's leaves that the evaluator gets at a time; until it answers, each counts as a loss (a "
+        "virtual loss); more leaves are faster, and the search a little weaker",
+        1,
+        4096,
+    )
+    memory_mb: float = setting(
+        256.0, "the most memory the trees may take, in MiB; a full tree gets no more nodes, but still counts", 0.01, 1e6
+    )
+    reuse: bool = setting(
+        False,
+        "True to continue in the next search with this one's tree, if its position is at most two plies later; the "
+        "policy then has a memory and is not a pure function: use a separate one for each game, seat and thread; "
+        "`forget` clears the memory",
+    )
+    game: str | Game | None = setting(
+        None,
+        "a game's name or rule book, which `predict` needs, as an observation does not name its game; all other "
+        "methods play any game",
+        recorded=False,
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.simulations is not None and self.milliseconds is not None:
+            raise ValueError(f"give simulations ({self.simulations}) or milliseconds ({self.milliseconds}), not both")
+        if self.milliseconds is None and self.simulations is None:
+            object.__setattr__(self, "simulations", 1_000)
+
+
+class MCTS(Configured, Predicts, Policy):
     """Plays by Monte Carlo tree search (UCT; PUCT if an evaluator gives priors).
 
     ## Description
@@ -150,30 +234,10 @@ class MCTS(Predicts, Policy):
     ## Arguments
 
     Args:
-        simulations: the number for each move, from 1 to 16,777,216; 1,000 unless `milliseconds` is given.
-        milliseconds: wall-clock time for each move, instead. The policy is then not a pure function: the machine's
-            speed and load decide the number of simulations.
-        exploration: the constant above, at least 0. In PUCT: mean + exploration * prior * sqrt(N) / (1 + n).
-        rollout: the play beyond the tree: "rule" (each side wins if it can, otherwise blocks a win, otherwise moves at
-            random), "random", or "stored": by the formula to the end, every position on the path getting a node. It has
-            no effect with an evaluator.
-        evaluator: gives leaves their values instead of rollouts (see `tictac_agents.mcts.evaluators`).
-        solver: True to propagate proven results.
-        choose: the action that was visited most ("visits"), or of the highest mean ("value").
-        draw: the value of a draw, for both sides, in [-1, 1].
-        threads: the number of trees that are grown in parallel, each with its own RNG and its share of the simulations
-            (or for all the time); their visits are added up. Another number gives other results.
-        leaves: the number of a tree's leaves that the evaluator gets at a time; until it answers, each counts as a
-            loss (a virtual loss). More leaves are faster, and the search a little weaker.
-        memory_mb: the most memory the trees may take, in MiB. A full tree gets no more nodes, but still counts.
-        reuse: True to continue in the next search with this one's tree, if its position is at most two plies later. The
-            policy then has a memory and is not a pure function: use a separate one for each game, seat and thread.
-            `forget` clears the memory.
-        game: a game's name or rule book, which `predict` needs, as an observation does not name its game. All other
-            methods play any game.
+        {settings}
 
     Raises:
-        ValueError: an argument is out of range; the message says which are allowed.
+        ValueError: an argument is out of range, or `simulations` and `milliseconds` are both given.
 
     ## Presets
 
@@ -193,66 +257,31 @@ class MCTS(Predicts, Policy):
         6
     """
 
-    PRESETS: ClassVar[dict[str, Mapping[str, Any]]] = {
-        "S2": {
-            "simulations": 4_000,
-            "exploration": 2 * 2**0.5,
-            "rollout": "stored",
-            "solver": False,
-            "choose": "value",
-            "draw": 1.0,
-        },
-        "S4": {"simulations": 1_000, "exploration": 2.0, "rollout": "random", "solver": False, "draw": 0.5},
-    }
-
     about = "Searches by Monte Carlo tree search: plays out games in its head, as many as the number says."
 
-    def __init__(
-        self,
-        simulations: int | None = None,
-        *,
-        milliseconds: float | None = None,
-        exploration: float = 1.0,
-        rollout: str = "rule",
-        evaluator: Evaluator | CompiledEvaluator | None = None,
-        solver: bool = True,
-        choose: str = "visits",
-        draw: float = 0.0,
-        threads: int = 1,
-        leaves: int = 1,
-        memory_mb: float = 256.0,
-        reuse: bool = False,
-        game: str | Game | None = None,
-    ) -> None:
-        if simulations is not None and milliseconds is not None:
-            raise ValueError(f"give simulations ({simulations}) or milliseconds ({milliseconds}), not both")
-        if milliseconds is not None:
-            number("milliseconds", milliseconds, 0.001, 1e9)
-        elif simulations is None:
-            simulations = 1_000
-        self.simulations = None if simulations is None else positive("simulations", simulations, MAX_SIMULATIONS)
-        self.milliseconds = milliseconds
-        self.exploration = number("exploration", exploration, 0, 1e6)
-        self.rollout = one_of("rollout", rollout, ROLLOUTS)
-        self.evaluator = evaluator
-        self.solver = flag("solver", solver)
-        self.choose = one_of("choose", choose, ("visits", "value"))
-        self.draw = number("draw", draw, -1, 1)
-        self.threads = positive("threads", threads, 256)
-        self.leaves = positive("leaves", leaves, 4096)
-        self.memory_mb = number("memory_mb", memory_mb, 0.01, 1e6)
-        self.reuse = flag("reuse", reuse)
-        self.game = None if game is None else get_game(game)
-        self.name = f"mcts:{simulations}" if milliseconds is None else f"mcts:{milliseconds:g}ms"
-        limit = f"{self.simulations:,} simulations" if milliseconds is None else f"{milliseconds:g} ms a move"
-        trees = f" on {threads} trees" if threads > 1 else ""
-        leaves_by = "" if evaluator is not None else "; one-move rule in rollouts" if rollout == "rule" else ""
-        self.budget = f"{limit}{trees}{leaves_by}"
+    SETTINGS: ClassVar[type[MCTSSettings]]
+
+    @takes(MCTSSettings)
+    def __init__(self, settings: MCTSSettings) -> None:
+        self.settings = settings
+        self.game = None if settings.game is None else get_game(settings.game)
+        evaluator = settings.evaluator
+        self._compiled = evaluator if isinstance(evaluator, CompiledEvaluator) else None
+        self._in_python = None if isinstance(evaluator, CompiledEvaluator) else evaluator
+        self._has_priors = isinstance(evaluator, Evaluator) and evaluator.priors
+        # An evaluator replaces rollouts, their rule and their nodes.
+        in_rollouts = settings.rollout if evaluator is None else ""
+        number, limit = f"{settings.simulations}", f"{settings.simulations or 0:,} simulations"
+        if settings.milliseconds is not None:
+            number, limit = f"{settings.milliseconds:g}ms", f"{settings.milliseconds:g} ms a move"
+        trees = f" on {settings.threads} trees" if settings.threads > 1 else ""
+        rule = "; one-move rule in rollouts" if in_rollouts == "rule" else ""
+        self.name, self.budget = f"mcts:{number}", f"{limit}{trees}{rule}"
         self.params = SearchParams(
-            exploration=float(exploration),
-            draw=float(draw),
-            solver=solver,
-            stored=rollout == "stored" and evaluator is None,
+            exploration=float(settings.exploration),
+            draw=float(settings.draw),
+            solver=settings.solver,
+            stored=in_rollouts == "stored",
         )
         self._kept: list[Root] = []
 
@@ -277,22 +306,22 @@ class MCTS(Predicts, Policy):
         Raises:
             ValueError: there is no such preset, or a changed setting is out of its range.
         """
-        agent = cls(**(dict(cls.PRESETS[one_of("preset", name, tuple(cls.PRESETS))]) | changes))
+        presets = cls.SETTINGS.PRESETS
+        agent = cls(**{**presets[one_of("preset", name, tuple(presets))], **changes})
         agent.name = f"MCTS {name}"
         return agent
 
     @property
     def batched(self) -> bool:
-        in_python = self.evaluator is not None and not isinstance(self.evaluator, CompiledEvaluator)
-        return in_python and self.milliseconds is None and not self.reuse
+        return self._in_python is not None and self.settings.milliseconds is None and not self.settings.reuse
 
     @property
     def one_game_at_a_time(self) -> bool:
-        return self.reuse
+        return self.settings.reuse
 
     def act(self, position: Position, seed: int) -> int:
         (trees,) = self._search([position], [seed])
-        return preferred_action(statistics(trees, self.solver), self.choose)
+        return self._preferred(statistics(trees, self.settings.solver))
 
     def act_many(self, batch: PositionBatch, seeds: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """The actions in B positions, int64 (B,). An evaluator gets up to 256 of them together."""
@@ -301,7 +330,7 @@ class MCTS(Predicts, Policy):
         for begin in range(0, len(batch), together):
             rows = range(begin, min(begin + together, len(batch)))
             forests = self._search([batch[i] for i in rows], [int(seeds[i]) for i in rows])
-            actions += [preferred_action(statistics(trees, self.solver), self.choose) for trees in forests]
+            actions += [self._preferred(statistics(trees, self.settings.solver)) for trees in forests]
         return np.array(actions, np.int64)
 
     def _predicted(self, observation: Any, deterministic: bool, action_masks: npt.ArrayLike | None) -> int:
@@ -311,7 +340,10 @@ class MCTS(Predicts, Policy):
         position = Position(self.game, own, opp)
         allowed = allowed_actions(position, action_masks)
         (trees,) = self._search([position], [position_seed(own, opp, 0)])
-        return preferred_action(statistics(trees, self.solver)._replace(legal=tuple(allowed)), self.choose)
+        return self._preferred(statistics(trees, self.settings.solver)._replace(legal=tuple(allowed)))
+
+    def _preferred(self, root: Statistics) -> int:
+        return preferred_action(root, self.settings.choose)
 
     def search(self, position: Position, seed: int = 0) -> SearchReport:
         """Searches as `act` does, and reports on it.
@@ -323,10 +355,11 @@ class MCTS(Predicts, Policy):
         Raises:
             ValueError: the game is over.
         """
+        # The statistics are those of all threads' trees together; the principal variation is the first tree's.
         began = time.perf_counter()
         (trees,) = self._search([position], [seed])
-        sums = statistics(trees, self.solver)
-        chosen = preferred_action(sums, self.choose)
+        sums = statistics(trees, self.settings.solver)
+        chosen = self._preferred(sums)
         reports = (
             MoveReport(
                 action=action,
@@ -346,7 +379,7 @@ class MCTS(Predicts, Policy):
             value=float(sums.value_sums.sum() / max(sums.visits.sum(), 1)),
             proven=sums.proven,
             moves=tuple(reports),
-            principal_variation=trees[0].principal_variation(chosen, self.solver),
+            principal_variation=trees[0].principal_variation(chosen, self.settings.solver),
         )
 
     def forget(self) -> None:
@@ -363,15 +396,15 @@ class MCTS(Predicts, Policy):
         began = time.perf_counter()
         # Three ways: in step, for an evaluator in Python; in this thread; or a thread for each tree, as compiled code
         # releases the interpreter's lock.
-        if self.evaluator is not None and not isinstance(self.evaluator, CompiledEvaluator):
-            self._simulate_with_evaluator(roots, self.evaluator, began)
+        if self._in_python is not None:
+            self._simulate_with_evaluator(roots, self._in_python, began)
         elif len(roots) == 1:
             self._simulate(roots[0], self._budget(0, roots[0].simulations), began)
         else:
             budgets = [self._budget(i, root.simulations) for i, root in enumerate(roots)]
             with ThreadPoolExecutor(len(roots)) as pool:
                 list(pool.map(self._simulate, roots, budgets, [began] * len(roots)))  # raises what a thread raised
-        if self.reuse:
+        if self.settings.reuse:
             self._kept = trees[-1]
         return trees
 
@@ -380,7 +413,8 @@ class MCTS(Predicts, Policy):
         game = position.game
         capacity = self.capacity(game)
         roots = []
-        for i in range(self.threads):
+        # A kept tree is used if its counters have room for this search's simulations; by time, for at least one.
+        for i in range(self.settings.threads):
             root_seed = mix(mix(seed) ^ i)
             root = self._kept[i].reroot(position, capacity, root_seed) if self._kept else None
             if root is None or not 0 < self._budget(i, root.simulations) <= MAX_SIMULATIONS - root.simulations:
@@ -390,47 +424,47 @@ class MCTS(Predicts, Policy):
 
     def capacity(self, game: Game) -> int:
         """The nodes that a tree of the next search may have, at least 1."""
-        capacity = int(self.memory_mb * 2**20) // self.threads // bytes_per_node(game, self._has_priors)
-        if self.simulations is not None:
-            each = game.cells if self.rollout == "stored" else 1
+        own = self.settings
+        capacity = int(own.memory_mb * 2**20) // own.threads // bytes_per_node(game, self._has_priors)
+        if own.simulations is not None:
+            each = game.cells if own.rollout == "stored" else 1
             reused = max((int(root.tree.size[0]) for root in self._kept), default=0)
             capacity = min(capacity, self._budget(0) * each + 1 + reused)
         return max(capacity, 1)
 
-    @property
-    def _has_priors(self) -> bool:
-        return isinstance(self.evaluator, Evaluator) and self.evaluator.priors
-
     def _budget(self, thread: int, seen: int = 0) -> int:
         """The simulations that a thread may run, on a tree with `seen` earlier ones."""
-        if self.simulations is None:
+        simulations, threads = self.settings.simulations, self.settings.threads
+        if simulations is None:
             return MAX_SIMULATIONS - seen
-        return self.simulations // self.threads + (thread < self.simulations % self.threads)
+        return simulations // threads + (thread < simulations % threads)
 
     def _simulate(self, root: Root, simulations: int, began: float) -> None:
-        if isinstance(self.evaluator, CompiledEvaluator):
-            leaves, position = self.evaluator.compiled(root.position.game), root.position
+        own = self.settings
+        if self._compiled is not None:
+            leaves, position = self._compiled.compiled(root.position.game), root.position
             if self._has_priors:
                 leaves.leaf_value(position.game, position.own, position.opp, 0)
                 leaves.leaf_priors(position.game, position.own, position.opp, root.tree.priors[0])
         else:
-            leaves = Rollouts(self.rollout == "rule")
-        left, chunk = simulations, CHUNK if self.milliseconds is None else 32
-        while left and not (self.solver and root.proven is not None):
+            leaves = Rollouts(own.rollout == "rule")
+        left, chunk = simulations, CHUNK if own.milliseconds is None else 32
+        while left and not (own.solver and root.proven is not None):
             left -= root.simulate(min(chunk, left), self.params, leaves)
-            if self.milliseconds is not None:
+            if own.milliseconds is not None:
                 elapsed = time.perf_counter() - began
-                remaining = self.milliseconds / 1000 - elapsed
+                remaining = own.milliseconds / 1000 - elapsed
                 if remaining <= 0:
                     return
                 # As many simulations as fit into the remaining time, and a fifth of the whole time at most: a wrong
                 # guess of the rate is then corrected before time is over.
                 rate = (simulations - left) / elapsed
-                chunk = max(1, min(CHUNK, int(rate * min(remaining, self.milliseconds / 5000))))
+                chunk = max(1, min(CHUNK, int(rate * min(remaining, own.milliseconds / 5000))))
 
     def _simulate_with_evaluator(self, roots: Sequence[Root], evaluator: Evaluator, began: float) -> None:
         """Grows trees in step, so that the evaluator gets leaves of all of them at once."""
-        left = {i: self._budget(i % self.threads, root.simulations) for i, root in enumerate(roots)}
+        own = self.settings
+        left = {i: self._budget(i % own.threads, root.simulations) for i, root in enumerate(roots)}
         # The roots have nodes already, and need priors before the first selection.
         if evaluator.priors:
             evaluation = evaluated(evaluator, PositionBatch.of([root.position for root in roots]))
@@ -441,15 +475,15 @@ class MCTS(Predicts, Policy):
             waiting = []
             for i in list(left):
                 root = roots[i]
-                if self.solver and root.proven is not None:
+                if own.solver and root.proven is not None:
                     del left[i]
                     continue
-                left[i] -= root.select_leaves(min(self.leaves, left[i]), self.params)
+                left[i] -= root.select_leaves(min(own.leaves, left[i]), self.params)
                 if not left[i]:
                     del left[i]
                 waiting.append(root)
             backup_leaves(waiting, evaluator, self.params)
-            if self.milliseconds is not None and time.perf_counter() - began > self.milliseconds / 1000:
+            if own.milliseconds is not None and time.perf_counter() - began > own.milliseconds / 1000:
                 return
 
 
@@ -523,6 +557,7 @@ class Root:
             return node
         if plies == 0 or position.game != self.position.game:
             return None
+        # Depth first through the nodes that exist: two plies are at most num_actions**2 of them.
         for action in range(position.game.num_actions):
             child = int(self.tree.children[node, action])
             if child:
@@ -547,6 +582,7 @@ def backup_leaves(roots: Sequence[Root], evaluator: Evaluator, params: SearchPar
     waiting = [(root, path, leaf) for root in roots if root.waiting for path, leaf in zip(*root.waiting, strict=True)]
     if not waiting:
         return
+    # One batch for the leaves of all trees; then each simulation ends in its own tree, in the order it began.
     game, leaves = waiting[0][0].position.game, np.array([leaf for _, _, leaf in waiting])
     evaluation = evaluated(evaluator, PositionBatch(game, leaves[:, 1], leaves[:, 2]))
     none = np.zeros(0, np.float32)
@@ -581,10 +617,12 @@ def statistics(roots: Sequence[Root], solver: bool, node: int = 0) -> Statistics
     Visits and values are added up. A result that one tree has proven is proven; without `solver` there is none.
     """
     trees = [root.tree for root in roots]
+    # Legal actions are the same in all trees, but each may have proven others: a result counts if any tree has it.
     count = len(trees[0].action_bits)
     results = [tree.proven[node, :count].tolist() for tree in trees]
     legal = tuple(action for action, result in enumerate(results[0]) if result != ILLEGAL_ACTION)
     proven = {action: row[action] for row in results for action in legal if solver and row[action] != UNPROVEN}
+    # The sum of an unvisited action is infinite, a mark for the selection; here it counts as 0.
     visits = np.array([tree.visits[node, :count] for tree in trees], np.int64)
     sums = np.array([tree.value_sums[node, :count] for tree in trees], np.float64)
     return Statistics(

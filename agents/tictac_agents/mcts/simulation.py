@@ -353,14 +353,7 @@ class Leaf(NamedTuple):
 
 @borrowing_kernel
 def simulate(
-    game: Game,
-    tree: SearchTree,
-    own: int,
-    opp: int,
-    simulations: int,
-    params: SearchParams,
-    leaves: Leaves,
-    state: int,
+    game: Game, tree: SearchTree, own: int, opp: int, simulations: int, params: SearchParams, leaves: Leaves, state: int
 ) -> tuple[int, int]:
     """Runs `simulations` from the root, fewer if it is proven. Each updates the statistics of its moves.
 

@@ -120,6 +120,7 @@ class NTupleNetwork(Predicts, Policy):
         self.symmetric = flag("symmetric", symmetric)
         self.plies = positive("plies", 1 if plies is None else plies, MAX_PLIES)
         self.milliseconds = None if milliseconds is None else number("milliseconds", milliseconds, *MILLISECONDS)
+        # Two bits for each cell, and a weight for each of the two seats: 4**length * 2 entries a tuple.
         self.weights: Int32s = np.ascontiguousarray(weights, np.int32)
         entries = len(self.tuples) << 2 * len(self.tuples[0]) + 1
         if self.weights.shape != (entries,):
@@ -151,6 +152,7 @@ class NTupleNetwork(Predicts, Policy):
         """A number of plies or a time (`100ms`) to search; `proven` wins each game of Connect Four as first."""
         if argument == "proven":
             return proven_player(game)
+        # A number is plies; with "ms" it is a time. The digits are limited, so that no text is read as infinity.
         plies = parse_whole(argument, 1, MAX_PLIES) if argument else 1
         if plies is not None:
             return shared(game, plies, None)
@@ -293,6 +295,7 @@ def save_proven(
         corrections: the action for each position `(own, opp)`, which also holds for its images under the symmetries.
         path: the file.
     """
+    # Sorted, so that the same corrections are the same file.
     stones = np.array(sorted(corrections), np.int64).reshape(-1, 2)
     actions = np.array([corrections[own, opp] for own, opp in stones.tolist()], np.int8)
     meta = {"game": describe_game(network.game), "tuples": network.tuples, "symmetric": network.symmetric}

@@ -14,13 +14,7 @@ import numpy.typing as npt
 from tictac_agents.base_learner import Arrays, as_shaped
 from tictac_agents.games_learner import GamesLearner
 from tictac_agents.ntuple.network import MAX_LENGTH, NTupleNetwork, family_game
-from tictac_agents.ntuple.self_play import (
-    Coherence,
-    Teaching,
-    learn_batches,
-    learn_batches_in_threads,
-    new_batch,
-)
+from tictac_agents.ntuple.self_play import Coherence, Teaching, learn_batches, learn_batches_in_threads, new_batch
 from tictac_agents.ntuple.values import Ints, Tables, new_tables, random_walks
 from tictac_agents.settings import Settings, setting, takes
 from tictac_env.checks import number, whole
@@ -175,13 +169,12 @@ class NTupleTD(GamesLearner):
     and prediction decay in TD learning", 1999.
 
     Example:
-        >>> agent = NTupleTD("TicTacToe-v0", tuples=12, length=6, seed=0).learn(20_000)
+        >>> agent = NTupleTD("TicTacToe-v0", seed=0).learn(20_000)
         >>> from tictac_env.arena import verdict
         >>> verdict(agent, "TicTacToe-v0").unbeatable
         True
     """
 
-    SETTINGS = NTupleTDSettings
     MOST: ClassVar[int] = 1 << 40
     settings: NTupleTDSettings
     game: KInARow
@@ -195,6 +188,7 @@ class NTupleTD(GamesLearner):
         self._compares = 0.0
         self.num_plies = 0
         self._rng_state = new_state(settings.seed)
+        # The seed draws the tuples too; an address has two bits for each cell, and a weight for each seat.
         walks = random_walks(self.game, settings.tuples, settings.length, self._rng_state)
         size = len(walks) << 2 * len(walks[0]) + 1
         self._weights = np.zeros(size, np.int32)
@@ -233,6 +227,7 @@ class NTupleTD(GamesLearner):
         number("chance", chance, 0, 1)
         if chance and not games:
             raise ValueError(f"no games are given, from which a share of {chance} is to begin")
+        # Each row, for the compiled games: the number of stones, then the bit's number of each, in their order.
         starts = np.zeros((len(games), self.game.cells + 1), np.int8)
         for row, moves in zip(starts, games, strict=True):
             if Position.from_moves(self.game, moves).is_over:
@@ -365,6 +360,7 @@ class NTupleTD(GamesLearner):
         self._averaged = whole("averaged", meta["averaged"], PARTS)
         self.start_from(meta["start_games"], meta["start_chance"])
         sums = np.broadcast_to(np.int64(0), self._weights.shape)
+        # Both are empty if they are not used: the same checks with an expected length of 0.
         self._sums = as_shaped("sums", arrays["sums"], sums if self._averaged else sums[:0])
         entries = sums if self.settings.coherence else sums[:0]
         self._coherence = Coherence(*(as_shaped(name, arrays[name], entries) for name in Coherence._fields))

@@ -116,6 +116,7 @@ def look_ahead(
         in the middle among equals.
     """
     scores, actions = np.empty((len(own), game.num_actions), np.int64), np.empty(len(own), np.int64)
+    # By plies all positions share one table, whose size grows with the depth; by time each has a search of its own.
     if milliseconds is None:
         search = new_search(game, 2 ** (plies + 3), exact, timed=False)
         search_plies(game, tables, search, own, opp, plies, actions, scores)
@@ -196,6 +197,7 @@ def deepen(game: KInARow, tables: Tables, search: Search, plies: int, nodes: int
     Returns:
         True if it is done: after a search of `plies`, or of as many plies as there are empty cells.
     """
+    # The first search is two plies deep; none need be deeper than there are empty cells.
     state, root = search.state, search.stack[0]
     most = min(plies, max(2, game.cells - (root[OWN] | root[OPP]).bit_count()))
     end = state[NODES] + nodes
@@ -214,6 +216,7 @@ def is_clear(search: Search) -> bool:
     """True if a move is a proven win, or all moves but at most one are proven losses."""
     if search.state[SEARCHED] < 2:
         return False
+    # Proven losses need no further look: with one other move there is nothing left to choose.
     root, not_lost = search.stack[0], 0
     for i in range(root[COUNT]):
         score = search.finished_scores[search.moves[0, i]]
@@ -322,6 +325,7 @@ def wins_ties(search: Search, bit: int) -> int:
 @borrowing_kernel
 def record_score(search: Search, level: int, score: int) -> None:
     """Records the score of the move that was tried in a position on the stack."""
+    # Only at the root does a move nearer to the middle win a tie; elsewhere the first of equal moves stays.
     at = search.stack[level]
     bit = int(search.moves[level, at[NEXT]])
     at[NEXT] += 1

@@ -14,19 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tictac_agents.mcts.simulation import first_state, nth_bit, random_below
-from tictac_agents.ntuple.values import (
-    ONE,
-    TWO,
-    Int32s,
-    Ints,
-    Layout,
-    Tables,
-    UInt32s,
-    clear,
-    place,
-    squash,
-    sum_after,
-)
+from tictac_agents.ntuple.values import ONE, TWO, Int32s, Ints, Layout, Tables, UInt32s, clear, place, squash, sum_after
 from tictac_env.compiled import borrowing_kernel, kernel, parallel_kernel, prange
 from tictac_env.games.k_in_a_row import KInARow
 
@@ -103,6 +91,8 @@ class Coherence(NamedTuple):
 
 def new_batch(game: KInARow, layout: Layout, tuples: int, games: int, threads: int) -> Batch:
     """Room for a batch of at most `games` games of a network with `tuples` tuples."""
+    # Each thread updates whole tuples, with all their images: so no weight is written by two threads, and none has to
+    # wait. `touched` is in ascending order for each bit, so a thread's entries there are a range.
     images, begins = len(layout.empty), layout.begins
     shares = np.arange(threads + 1) * tuples // threads * (images // tuples)
     of_bits = [layout.touched[begin:end] for begin, end in pairwise(begins)]

@@ -225,6 +225,7 @@ def squash(total: int) -> float:
 @borrowing_kernel
 def clear(tables: Tables) -> None:
     """Empties the board."""
+    # Both sums are counted again from scratch; `place` only adds differences to them.
     first = second = 0
     for image in range(len(tables.empty)):
         address = tables.empty[image]
@@ -313,6 +314,8 @@ def score_afterstates(game: KInARow, tables: Tables, own: Ints, opp: Ints, score
             change_board(game, tables, own[i], opp[i], own[i - 1], opp[i - 1])
         else:
             set_board(game, tables, own[i], opp[i])
+        # What the rules and one look ahead decide comes first; the network values the rest. Nothing is placed on its
+        # board for that: `sum_after` looks at what a stone would change.
         seat = game.seat(own[i], opp[i])
         ply = (own[i] | opp[i]).bit_count() + 1
         for action in range(game.num_actions):

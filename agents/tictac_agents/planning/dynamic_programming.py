@@ -11,6 +11,7 @@ import os
 import sys
 from abc import abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Self
 
 import gymnasium as gym
@@ -19,8 +20,9 @@ import numpy.typing as npt
 
 from tictac_agents.planning.tabular_model import LARGEST, Bools, Floats, Ints, TabularModel
 from tictac_agents.predicts import Predicts
+from tictac_agents.settings import Checked, Configured, setting, takes
 from tictac_env import progress
-from tictac_env.checks import flag, number, one_of, whole
+from tictac_env.checks import one_of, whole
 from tictac_env.games import describe_game, game_of, gym_keywords, shown
 from tictac_env.observation import read_observation
 from tictac_env.policies import Policy
@@ -36,7 +38,25 @@ ROUNDING = 64 * float(np.finfo(np.float64).eps)
 """The part of the largest value by which rounding alone can change values in every sweep."""
 
 
-class DynamicProgramming(Predicts, Policy):
+@dataclass(frozen=True, kw_only=True)
+class PlanningSettings(Checked):
+    """The settings of policy iteration and value iteration."""
+
+    gamma: float = setting(1.0, "the discount", 0, 1)
+    tolerance: float = setting(
+        1e-10,
+        "the most by which the last sweep changes a value, and by which an action can be better at the end",
+        0,
+        1e9,
+    )
+    in_place: bool = setting(
+        False,
+        "True if a sweep uses each new value at once, from the last state to the first (models tend to be numbered "
+        "from the start to the end); False if it uses the values before the sweep",
+    )
+
+
+class DynamicProgramming(Configured, Predicts, Policy):
     """The run over the model, the play and the file of policy and value iteration.
 
     On boards it is a policy like any other. In a position that the model lacks, because it cannot arise against the
@@ -54,10 +74,9 @@ class DynamicProgramming(Predicts, Policy):
 
     budget = "no search; a table"
 
-    def __init__(self, env: Any, gamma: float = 1.0, tolerance: float = 1e-10, in_place: bool = False) -> None:
-        self.gamma = number("gamma", gamma, 0, 1)
-        self.tolerance = number("tolerance", tolerance, 0, 1e9)
-        self.in_place = flag("in_place", in_place)
+    @takes(PlanningSettings)
+    def __init__(self, env: Any, settings: PlanningSettings) -> None:
+        self.settings = settings
         self.model = TabularModel.of(env)
         self.name = type(self).__name__
         self.values: Floats = np.zeros(self.model.num_states)
@@ -65,13 +84,17 @@ class DynamicProgramming(Predicts, Policy):
         self.improvements = 0
         self._weights: Floats | None = None  # of the policy a sweep evaluates; None for the best actions
         self._update_policy()
+        self._begin()
+
+    def _begin(self) -> None:
+        """Prepares the first sweep."""
 
     @abstractmethod
     def _step(self) -> tuple[float, bool]:
         """Makes one sweep; returns the largest change of a value, and True if the run is finished."""
 
     def _sweep(self) -> float:
-        self.values, change = sweep(self.model, self.values, self._weights, self.gamma, self.in_place)
+        self.values, change = sweep(self.model, self.values, self._weights, self.settings.gamma, self.settings.in_place)
         self.sweeps += 1
         return change
 
@@ -87,7 +110,7 @@ class DynamicProgramming(Predicts, Policy):
                 keeps them.
         """
         # Each sweep shrinks the change by about the same factor, so progress is measured in powers of ten of it.
-        decades = max(1.0, -math.log10(self.tolerance or 1e-16))
+        gamma, decades = self.settings.gamma, max(1.0, -math.log10(self.settings.tolerance or 1e-16))
         done, sweeps = False, 0
         with progress.interruptible() as interrupted, progress.progress_bar(decades, str(self), progress_bar) as show:
             while not done:
@@ -104,14 +127,14 @@ class DynamicProgramming(Predicts, Policy):
                     self._update_policy()
                     print(f"stopped after {self.sweeps:,} sweeps; nothing is lost", file=sys.stderr)
                     break
-                if not done and sweeps >= SWEEP_LIMIT and not must_converge(self.model, self._weights, self.gamma):
+                if not done and sweeps >= SWEEP_LIMIT and not must_converge(self.model, self._weights, gamma):
                     self._update_policy()
                     raise no_convergence(sweeps, change)
         return self
 
     def _update_policy(self) -> None:
-        self.q = self.model.action_values(self.values, self.gamma)
-        self.policy = greedy_policy(self.model, self.values, self.gamma)
+        self.q = self.model.action_values(self.values, self.settings.gamma)
+        self.policy = greedy_policy(self.model, self.values, self.settings.gamma)
 
     def _predicted(self, observation: Any, deterministic: bool, action_masks: npt.ArrayLike | None) -> int:
         size = self.model.num_actions
@@ -120,6 +143,7 @@ class DynamicProgramming(Predicts, Policy):
             raise ValueError(f"action_masks must have {size} elements, not {len(mask)}")
         if self.model.game is not None:
             return self._best(Position(self.model.game, *read_observation(self.model.game, observation)), mask)
+        # Without a board an observation is the number of a state, as Gymnasium's toy-text environments give it.
         try:
             row = operator.index(observation)
         except TypeError:
@@ -158,7 +182,7 @@ class DynamicProgramming(Predicts, Policy):
         """Writes everything, the model and the state of a run included, to an .npz file (see `tictac_env.storage`)."""
         meta = {
             "game": None if self.model.game is None else describe_game(self.model.game),
-            "settings": {"gamma": self.gamma, "tolerance": self.tolerance, "in_place": self.in_place},
+            "settings": self.settings.to_dict(),
             "sweeps": self.sweeps,
             "improvements": self.improvements,
         }
@@ -183,6 +207,8 @@ class DynamicProgramming(Predicts, Policy):
             agent.improvements = whole("improvements", meta["improvements"])
             agent._set_arrays(arrays)
             agent._update_policy()
+            # The file's own model is enough to continue. A given environment must still be the same, to the last
+            # transition: another opponent or other rewards make another problem.
             if env is not None:
                 env = gym.make(**gym_keywords(env)) if isinstance(env, str) else env
                 same_game = getattr(getattr(env, "unwrapped", env), "game", None) == game
@@ -211,9 +237,7 @@ class ValueIteration(DynamicProgramming):
 
     Args:
         env: anything that `TabularModel.of` accepts: an environment, its id, or a table `P`.
-        gamma: the discount, in [0, 1].
-        tolerance: the last sweep changes no value by more.
-        in_place: True if a sweep uses new values at once; see `policy_evaluation`.
+        {settings}
 
     Raises:
         ValueError: an argument is out of its range, or there is no model of `env`.
@@ -253,7 +277,7 @@ class ValueIteration(DynamicProgramming):
 
     def _step(self) -> tuple[float, bool]:
         change = self._sweep()
-        return change, has_converged(change, self.tolerance, self.values)
+        return change, has_converged(change, self.settings.tolerance, self.values)
 
 
 class PolicyIteration(DynamicProgramming):
@@ -264,9 +288,7 @@ class PolicyIteration(DynamicProgramming):
 
     Args:
         env: anything that `TabularModel.of` accepts: an environment, its id, or a table `P`.
-        gamma: the discount, in [0, 1].
-        tolerance: an evaluation's last sweep changes no value by more, and at the end no action is better by more.
-        in_place: True if a sweep uses new values at once; see `policy_evaluation`.
+        {settings}
 
     Raises:
         ValueError: an argument is out of its range, or there is no model of `env`.
@@ -279,8 +301,7 @@ class PolicyIteration(DynamicProgramming):
         0.5905
     """
 
-    def __init__(self, env: Any, gamma: float = 1.0, tolerance: float = 1e-10, in_place: bool = False) -> None:
-        super().__init__(env, gamma, tolerance, in_place)
+    def _begin(self) -> None:
         self._evaluate_next(ending_policy(self.model))
 
     def _evaluate_next(self, policy: Ints) -> None:
@@ -289,13 +310,13 @@ class PolicyIteration(DynamicProgramming):
     def _step(self) -> tuple[float, bool]:
         # Policy evaluation: sweeps under the current policy until its values have converged.
         change = self._sweep()
-        if not has_converged(change, self.tolerance, self.values):
+        if not has_converged(change, self.settings.tolerance, self.values):
             return change, False
         # Policy improvement: the greedy policy, which keeps the current action among equally good ones, as otherwise
         # two equally good policies could replace each other forever. It is the last one if no value can be gained.
-        best, gain = sweep(self.model, self.values, None, self.gamma, in_place=False)
-        better = greedy_policy(self.model, self.values, self.gamma, keep=self._evaluated)
-        if has_converged(gain, self.tolerance, best) or (better == self._evaluated).all():
+        best, gain = sweep(self.model, self.values, None, self.settings.gamma, in_place=False)
+        better = greedy_policy(self.model, self.values, self.settings.gamma, keep=self._evaluated)
+        if has_converged(gain, self.settings.tolerance, best) or (better == self._evaluated).all():
             return change, True
         self._evaluate_next(better)
         self.improvements += 1
@@ -348,9 +369,8 @@ def policy_evaluation(
     """
     model = TabularModel.of(model)
     weights = action_weights(model, policy)
-    gamma, tolerance = number("gamma", gamma, 0, 1), number("tolerance", tolerance, 0, 1e9)
+    PlanningSettings(gamma=gamma, tolerance=tolerance, in_place=in_place)  # checks them
     limit = math.inf if max_sweeps is None else whole("max_sweeps", max_sweeps)
-    flag("in_place", in_place)
     # Values that need not converge are only given a limited number of sweeps.
     given_up = SWEEP_LIMIT if max_sweeps is None and not must_converge(model, weights, gamma) else math.inf
     values, sweeps = np.zeros(model.num_states), 0

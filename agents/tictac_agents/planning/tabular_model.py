@@ -139,6 +139,7 @@ class TabularModel:
                     )
                 transitions += [_transition(outcome, where) for outcome in outcomes]
                 pairs += [(state, action)] * len(outcomes)
+        # A table need not have every action in every state: A is the highest one that occurs, plus 1.
         num_actions = game.num_actions if game else 1 + max((action for _, action in pairs), default=0)
         columns: Any = {"state_action": np.array([state * num_actions + action for state, action in pairs], np.int64)}
         for number, name in enumerate(list(COLUMNS)[1:]):
@@ -146,6 +147,7 @@ class TabularModel:
         return cls(len(states), num_actions, **columns, game=game, positions=positions)
 
     def __post_init__(self) -> None:
+        # First the shapes; then every index, as NumPy would read a negative one from the end.
         size = self.num_states * self.num_actions
         columns = [getattr(self, name) for name in COLUMNS]
         if min(self.num_states, self.num_actions) < 1 or any(
@@ -156,6 +158,7 @@ class TabularModel:
             self.state_action[0] < 0 or self.state_action[-1] >= size or (np.diff(self.state_action) < 0).any()
         ):
             raise ValueError(f"the pairs of state and action must ascend within [0, {size}): {self.state_action}")
+        # The comparisons are written so that a nan fails them.
         self._raise_if(~((self.prob >= 0) & (self.prob <= 1)), self.prob, "a probability is not in [0, 1]")
         sums = np.bincount(self.state_action, self.prob, size)[self.state_action]
         self._raise_if(abs(sums - 1) > SUM_ERROR, sums, "the probabilities do not add up to 1")
@@ -392,6 +395,7 @@ def enumerate_board(board: BoardEnv) -> tuple[list[dict[int, list[Transition]]],
 
 def _replies(opponent: Policy, game: Game, own: int, opp: int) -> Iterator[tuple[float, Bits]]:
     """The positions after the opponent's move, each with its probability."""
+    # An opponent without known probabilities is a fixed map: its seed depends on the position alone.
     position = Position(game, own, opp)
     chances = opponent.probabilities(position)
     if chances is None:

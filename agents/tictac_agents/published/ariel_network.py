@@ -216,6 +216,7 @@ class SeatNetwork:
             if steps:
                 moments = dict(zip(("exp_avg", "exp_avg_sq"), averages, strict=True))
                 state[number_] = {"step": torch.tensor(float(steps)), **moments}
+        # Adam's step size and its other settings are this network's; only the averages come from the file.
         groups = self._optimizer.state_dict()["param_groups"]
         self._optimizer.load_state_dict({"state": state, "param_groups": groups})
 
@@ -266,7 +267,6 @@ class FittedQ(GamesLearner):
         8
     """
 
-    SETTINGS = FittedQSettings
     settings: FittedQSettings
     budget = "no search; a pass of a network"
 

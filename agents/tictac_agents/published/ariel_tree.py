@@ -56,6 +56,7 @@ def new_seat_tree(game: Game, capacity: int, rows: Sequence[npt.NDArray[Any]] = 
         hashes=np.zeros(1 << (capacity * 5 // 4).bit_length(), np.int32),  # at most four fifths full
         size=np.zeros(1, np.int64),
     )
+    # Rows keep their numbers; only the hash table, of another length, is filled again.
     for name, array in zip(SAVED, rows, strict=bool(rows)):
         getattr(tree, name)[: len(array)] = array
         tree.size[0] = len(array)
@@ -237,7 +238,6 @@ class GameTree(GamesLearner):
         2
     """
 
-    SETTINGS = GameTreeSettings
     settings: GameTreeSettings
     budget = "no search; a tree that was learned"
 

@@ -303,7 +303,6 @@ class S2Network(GamesLearner):
         200
     """
 
-    SETTINGS = S2NetworkSettings
     settings: S2NetworkSettings
     budget = "no search; a pass of a network"
 

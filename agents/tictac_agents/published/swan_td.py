@@ -97,7 +97,6 @@ class S0ValueTD(StateLearner):
         200
     """
 
-    SETTINGS = S0ValueTDSettings
     settings: S0ValueTDSettings
 
     @takes(S0ValueTDSettings)

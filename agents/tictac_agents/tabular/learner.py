@@ -82,6 +82,8 @@ class Learner(Predicts, BaseLearner):
         if isinstance(self.env, gym.vector.VectorEnv) and not self.ON_VECTOR_ENVS:
             raise ValueError(f"{self.name} learns on one board, not on the vector environment {self.env}")
         self.game: Game = self.env.unwrapped.game
+        # The learner draws from a generator of its own. Its seed also seeds the environment, at the first reset alone:
+        # later games draw on from there.
         self._random_state = np.array([new_state(self.settings.seed)], np.int64)
         self._env_seed = self.settings.seed
         self._run_env: dict[str, Any] = {}  # the description of the run's environment
@@ -227,6 +229,8 @@ class Learner(Predicts, BaseLearner):
 
     def _play_by_steps(self) -> None:
         """Plays a game through the environment's `reset` and `step`, learns from it and counts it."""
+        # The loop of every learner: choose, step, learn. The algorithm may end a game before the environment does, once
+        # nothing more can be learned from it.
         observation, info = self._reset()
         self.begin_game(observation, info)
         steps, over = 0, False
@@ -277,6 +281,8 @@ class Learner(Predicts, BaseLearner):
         return cls._load(path, place)
 
     def _state(self) -> tuple[dict[str, Any], Arrays]:
+        # Arrays are arrays of the file, all else is JSON. The environment's state is saved too: a resumed run plays the
+        # same games.
         board: Any = self.env.unwrapped
         learned = self.learned()
         arrays = {name: value for name, value in learned.items() if isinstance(value, np.ndarray)}
@@ -295,6 +301,7 @@ class Learner(Predicts, BaseLearner):
         self._env_seed = None if meta["env_seed"] is None else whole("env_seed", meta["env_seed"])
         self._run_env = dict(meta["env"])
         board: Any = self.env.unwrapped
+        # Games under way continue on as many boards as they were played on; on others they are dropped.
         if meta["env"].get("num_envs") == board.describe().get("num_envs"):
             self._set_games_under_way(arrays, meta["board"])
             board.load_state_dict(meta["board"])

@@ -25,12 +25,12 @@ import numpy.typing as npt
 
 from tictac_agents.base_learner import Arrays
 from tictac_agents.settings import Schedule, setting, takes
-from tictac_agents.tabular.folding import Folding, folding_of
 from tictac_agents.tabular.learner import Environment, draw, explores
 from tictac_agents.tabular.table_learner import Floats, Ints, Rows, TableLearner, TableSettings, new_rows
 from tictac_env.compiled import borrowing_kernel, kernel_methods
 from tictac_env.games import Game
 from tictac_env.policies.policy import pick
+from tictac_env.position import symmetries
 
 Q_LEARNING, SARSA, EXPECTED_SARSA, MONTE_CARLO = range(4)
 """The rules: the value of what follows a step is that of the best action, of the chosen one, their mean, or the
@@ -186,6 +186,7 @@ class ActionTable(NamedTuple):
 
     def greedy(self, game: Game, own: int, opp: int, row: int, leading: int) -> int:
         """The actions of highest value in a position, as a set of `choice` bits."""
+        # A higher value begins the set again; an equal one joins it.
         legal, best, choices = game.legal(own, opp), -np.inf, 0
         for action in range(game.num_actions):
             choice = game.choice(action)
@@ -229,6 +230,74 @@ class ActionTable(NamedTuple):
             if legal & game.choice(action):
                 slot = self.folding.slot(leading, action)
                 values[action] = self.initial_value if row < 0 else self.value(row, slot)
+
+
+@kernel_methods
+class Folding(NamedTuple):
+    """The symmetries of a board, which fold a position's images into one.
+
+    The images share a row, and so do the actions that the position's own symmetries exchange: on tic-tac-toe's empty
+    board the four corners are one slot.
+    """
+
+    # Tic-tac-toe has eight symmetries; a stone in a corner has four different images, each of which two of them give:
+    #
+    #     X . .     . . X     . . .     . . .
+    #     . . .     . . .     . . .     . . .
+    #     . . .     . . .     X . .     . . X
+    #
+    # The least pair (own, opp) stands for all four. The symmetries that lead to it are kept as a set of bits
+    # (`leading`): where there are two or more, they also exchange actions, and such actions share a slot.
+
+    bits: Ints
+    """int64 (symmetries, cells, 2): for each cell its bit, and the bit of the cell it is taken to."""
+    actions: Ints
+    """int64 (symmetries, num_actions): the image of each action."""
+
+    def fold(self, own: int, opp: int) -> tuple[int, int, int]:
+        """The least image (own, opp) of a position, and the symmetries that lead to it, as a set of bits."""
+        least_own = least_opp = leading = 0
+        for k in range(len(self.bits)):
+            # The image under symmetry k, moved stone by stone.
+            image_own = image_opp = 0
+            for cell in range(self.bits.shape[1]):
+                bit, image = self.bits[k, cell, 0], self.bits[k, cell, 1]
+                if own & bit:
+                    image_own |= image
+                elif opp & bit:
+                    image_opp |= image
+            # A new least image starts the set of symmetries again; an equal one adds its own to the set.
+            if leading == 0 or image_own < least_own or (image_own == least_own and image_opp < least_opp):
+                least_own, least_opp, leading = image_own, image_opp, 1 << k
+            elif image_own == least_own and image_opp == least_opp:
+                leading |= 1 << k
+        return least_own, least_opp, leading
+
+    def slot(self, leading: int, action: int) -> int:
+        """The slot of an action in a position whose least image the symmetries `leading` lead to."""
+        # Each of these symmetries takes the action to an action of the least image; the lowest of them is the slot.
+        # x & (x - 1) clears the lowest bit of a set, which gives the symmetries one by one:
+        #
+        #     leading             1 0 1 1 0 0
+        #     leading - 1         1 0 1 0 1 1
+        #     higher = their and  1 0 1 0 0 0      the set without its lowest bit
+        #     leading ^ higher    0 0 0 1 0 0      that bit alone, 1 << k
+        #     minus 1             0 0 0 0 1 1      k bits, here 2
+        slot: int = self.actions.shape[1]
+        while leading > 0:
+            higher = leading & (leading - 1)
+            k = ((leading ^ higher) - 1).bit_count()
+            slot = min(slot, int(self.actions[k, action]))
+            leading = higher
+        return slot
+
+
+def folding_of(game: Game, symmetry: bool) -> Folding:
+    """The symmetries of a game's board, or the identity alone."""
+    images = symmetries(game) if symmetry else symmetries(game)[:1]
+    return Folding(
+        np.array([image.bits for image in images], np.int64), np.array([image.actions for image in images], np.int64)
+    )
 
 
 @borrowing_kernel
@@ -286,6 +355,7 @@ class ActionLearner(TableLearner):
         self, rule: int, online: bool = False, tables: int = 1, end_teaches_both: bool = False
     ) -> ActionTable:
         """A table without rows that learns by one of the rules; the arguments are fields of `ActionTable`."""
+        # Step size and epsilon come from the schedules, game by game (`_scheduled_table`).
         board: Any = self.env.unwrapped
         rows, steps = new_rows(), (self.num_envs, self.game.cells + 1)
         shape = tables, len(rows.positions), self.game.num_actions
@@ -331,9 +401,12 @@ class ActionLearner(TableLearner):
             raise ValueError(f"its tables have the shapes {q.shape} and {counts.shape}, or its counts are negative")
         self.forget()
         self._make_room(len(positions))
+        # Rows are numbered in the order in which positions come. So a position that gets another number is in the file
+        # twice, or is an image of an earlier one.
         for row, (own, opp) in enumerate(positions.tolist()):
             if self.game.status(own, opp) or self._call(row_for, own, opp) != row:
                 raise ValueError(f"row {row} of its table is not a position of its own")
+        # New rows have numbers exactly in the slots of legal actions; the file must fill all of these.
         open_slots = np.isfinite(self.tables)
         if not np.isfinite(q[open_slots]).all() or not np.isfinite(counts[open_slots]).all():
             raise ValueError("a row of its table is not complete")
@@ -428,7 +501,6 @@ class QLearning(ActionLearner):
         370
     """
 
-    SETTINGS = QLearningSettings
     settings: QLearningSettings
 
     @takes(QLearningSettings)
@@ -474,7 +546,6 @@ class Sarsa(ActionLearner):
         True
     """
 
-    SETTINGS = SarsaSettings
     settings: SarsaSettings
 
     @takes(SarsaSettings)
@@ -524,7 +595,6 @@ class MonteCarlo(ActionLearner):
         200
     """
 
-    SETTINGS = MonteCarloSettings
     settings: MonteCarloSettings
 
     @takes(MonteCarloSettings)

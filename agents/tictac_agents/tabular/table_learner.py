@@ -95,6 +95,7 @@ class Rows(NamedTuple):
 
     def get_or_add(self, own: int, opp: int, part: int) -> int:
         """The row of a position, the next free one if it is new; there must be room."""
+        # The free place at which the search for a new position ends is the one that it gets.
         place = self.place(own, opp, part)
         row = self.places[place]
         if row < 0:
@@ -222,6 +223,7 @@ class TableLearner(Learner):
 
     def compile(self) -> Self:
         """Compiles at once what is otherwise compiled when it pays; no result changes."""
+        # The arguments only say for which types to compile; nothing is called.
         several, values = np.empty(0, np.int64), np.empty(0)
         with in_one_line():
             for kernel, arguments in (
@@ -286,7 +288,7 @@ class TableLearner(Learner):
             self._play_compiled(games - 1)
         self._play_by_steps()
         yield
-        if self._pays is None:  # the first game of a run has seeded the environment
+        if self.compiled and self._pays is None:  # the first game of a run has seeded the environment
             self._pays = self._loop_pays()
 
     # The compiled loop.

@@ -232,6 +232,7 @@ class ValueTable(NamedTuple):
             choice = game.choice(action)
             if legal & choice:
                 other, mine = game.play(own, opp, action)
+                # A higher value begins the set again; an equal one joins it.
                 value = self.values[self.row_of(game, seat, mine, other)]
                 if value > best:
                     best, choices = value, 0
@@ -378,6 +379,7 @@ class StateLearner(TableLearner):
         self._scheduled_table()
         backups: list[Backup] = []
 
+        # Every change of a value goes through `assign`, so a subclass that notes them there sees all.
         class Watched(self._table_class()):  # type: ignore[misc]  # a class that mypy does not know
             """A table that records its changes; it is not compiled."""
 
@@ -388,6 +390,8 @@ class StateLearner(TableLearner):
                 backups.append(Backup(seat, own, opp, before, float(self.values[row])))
 
         table = Watched(*self.table._replace(self_play=True, results=np.zeros(3, np.int64), **self._new_games(1)))
+        # Both sides learn, whatever the environment's opponent, on a board of this table's own: games under way and the
+        # counts of results stay as they are. The values are shared, so the learner itself has learned.
         position = Position.start(self.game)
         table.begin_game(self.game, 0, position.seat, position.own, position.opp)
         for action in finished.moves:
@@ -401,6 +405,8 @@ class StateLearner(TableLearner):
     def _new_table(self) -> ValueTable:
         rows = new_rows()
         capacity = len(rows.positions)
+        # The RNG state and the results are the learner's own arrays. Step size and epsilon come from the schedules,
+        # game by game (`_scheduled_table`).
         win, draw, loss, step = check_rewards(self.settings.rewards)
         board: Any = self.env.unwrapped
         return self._table_class()(
@@ -485,6 +491,8 @@ class StateLearner(TableLearner):
                 raise ValueError(f"the shapes of its table {seat} do not agree")
             if not np.isfinite(values).all() or visits.dtype != np.int64 or ((visits < 0) | (visits > NO_LIMIT)).any():
                 raise ValueError(f"the numbers of its table {seat} are not in order")
+            # Rows are numbered in the order in which positions come. So a position that gets another number than the
+            # next one is in the file twice.
             self._make_room(len(positions))
             begin = len(self)
             for row, (own, opp) in enumerate(positions.tolist(), begin):
@@ -572,7 +580,6 @@ class ValueTD(StateLearner):
         200
     """
 
-    SETTINGS = ValueTDSettings
     settings: ValueTDSettings
 
     @takes(ValueTDSettings)

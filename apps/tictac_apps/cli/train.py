@@ -254,7 +254,8 @@ def _add_settings(agent: str, parser: CommandParser) -> None:
     settings = parser.add_argument_group(title, None if base == Plan.of(agent) else note)
     defaults = base.to_dict() | {"total": base.length}
     for name, allowed in offered(agent).items():
-        explained = f"{allowed.text} (default: {_in_words(defaults[name])})"
+        usual = settings_class(agent).usual_text(name) if kind == "games" else ""
+        explained = f"{allowed.text}{usual} (default: {_in_words(defaults[name])})"
         settings.add_argument(
             option(agent, name),
             dest=name,

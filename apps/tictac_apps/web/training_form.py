@@ -152,7 +152,8 @@ class TrainingRequest:
     @functools.cached_property
     def plan(self) -> Plan:
         """The plan of the training; networks have the settings tuned for the game."""
-        base = tuned(self.agent, self.game) if self.kind == "network" else Plan.of(self.agent, game=self.game)
+        # Other agents have the values that the form shows, also on a game with defaults of its own (see `_presets`).
+        base = tuned(self.agent, self.game) if self.kind == "network" else Plan.of(self.agent).changed(game=self.game)
         if self.kind == "network" and self.game not in type(base.settings).TUNED:
             base = base.changed(num_envs=32)
         values: dict[str, Any] = {"total": self.total, "seed": self.seed, **self.settings}

@@ -254,7 +254,7 @@ def explain(policy: Policy, position: Position, seed: int = 0) -> Explanation | 
     agent: Any = policy.model if isinstance(policy, ModelPolicy) else policy
     if isinstance(agent, AlphaZero):
         chances = agent.chances(position).items()
-        text = "the policy of its search" if agent.play_simulations else "the policy of its network"
+        text = "the policy of its search" if agent.settings.play_simulations else "the policy of its network"
         return Explanation("chances", text, tuple(Thought(action, chance=chance) for action, chance in chances))
     networks = NTupleNetwork, NTupleTD
     if isinstance(agent, (TableLearner, GameTree, DynamicProgramming, *networks)):

@@ -30,7 +30,7 @@ from tictac_env.storage import load_arrays, save_arrays
 TTT, C4 = "TicTacToe-v0", "ConnectFour-v0"
 FEW: dict[str, Any] = {"tuples": 8, "length": 4, "simulations": 4, "boards": 16}
 NETWORKS = ["tuples", pytest.param("residual", marks=pytest.mark.slow)]
-PLAY = PlaySettings(SearchSettings(6), openings=4, temperature_plies=0, full=1.0, quick=2, mix=0.0)
+PLAY = PlaySettings(simulations=6, openings=4, temperature_plies=0, full=1.0, quick=2, mix=0.0)
 
 
 def learner(game: str | Game = TTT, **settings: Any) -> AlphaZero:
@@ -201,8 +201,7 @@ def test_games_are_played_with_its_settings(
         simulations=5, play_simulations=9, openings=2, full=0.75, quick=3, mix=0.25, **of_search, **settings
     )
     agent.learn(1, progress_bar=False)
-    how = SearchSettings(5, settings["root"], **of_search)
-    assert used == [PlaySettings(how, openings=2, temperature_plies=plies, full=0.75, quick=3, mix=0.25)]
+    assert used == [agent.settings] and used[0].drawn_plies == plies
 
 
 def test_a_position_has_the_chances_of_the_search_or_of_the_network_alone() -> None:
@@ -211,7 +210,7 @@ def test_a_position_has_the_chances_of_the_search_or_of_the_network_alone() -> N
     position = Position.from_moves(TTT, "159")
     batch = PositionBatch.of([position])
     priors = agent.evaluate(batch).priors
-    found = search_forest(batch, agent.network_, SearchSettings(8), None)
+    found = search_forest(batch, agent.network_, SearchSettings(), 8, None)
     assert priors is not None and found.policies[0].tolist() != pytest.approx(priors[0].tolist())
     for one, policy, action in ((agent.playing_with(0), priors[0], priors[0].argmax()), (agent, *found[1::-1])):
         chances = one.chances(position)
@@ -233,8 +232,7 @@ def test_its_budget_says_how_it_searches() -> None:
 
 
 def test_what_it_does_without_settings() -> None:
-    agent = AlphaZero(TTT, seed=0)
-    assert agent._search(32) == SearchSettings() == SearchSettings(32, "gumbel", 16, 0.5, 1.25, 0.25, True)
+    agent = AlphaZero(C4, seed=0)
     assert agent.settings.to_dict() == {
         "network": None,
         "tuples": 70,

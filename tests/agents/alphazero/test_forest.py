@@ -56,8 +56,8 @@ class ExactWithPriors(ExactEvaluator):
 
 def test_each_tree_by_puct_is_that_of_a_search_for_one_position() -> None:
     batch, evaluator = unfinished(C4, 40), MadeUpEvaluator()
-    settings = SearchSettings(60, "puct", exploration=1.5, tactics=False)
-    found = search_forest(batch, evaluator, settings, None)
+    settings = SearchSettings(root="puct", exploration=1.5, tactics=False)
+    found = search_forest(batch, evaluator, settings, 60, None)
     agent, compared = MCTS(60, evaluator=evaluator, exploration=1.5, leaves=1), 0
     for i in range(len(batch)):
         root = ReferencePUCT(agent, evaluator, batch[i]).root
@@ -92,8 +92,8 @@ class NoisyPUCT(ReferencePUCT):
 def test_the_noise_of_puct_is_dirichlets_with_alpha_10_by_legal_actions(noise: float) -> None:
     """With no noise the trees are those without randomness, with 1 nothing is left of the evaluator's priors."""
     batch, evaluator = unfinished(C4, 12, 3), MadeUpEvaluator()
-    settings = SearchSettings(40, "puct", noise=noise, tactics=False)
-    found = search_forest(batch, evaluator, settings, np.random.default_rng(3))
+    settings = SearchSettings(root="puct", noise=noise, tactics=False)
+    found = search_forest(batch, evaluator, settings, 40, np.random.default_rng(3))
     legal = batch.action_masks() != 0
     drawn = np.random.default_rng(3).standard_gamma(10 / legal.sum(axis=1, keepdims=True), legal.shape) * legal
     drawn /= drawn.sum(axis=1, keepdims=True)
@@ -103,7 +103,7 @@ def test_the_noise_of_puct_is_dirichlets_with_alpha_10_by_legal_actions(noise: f
         shares = {action: round(40 * found.policies[i, action]) for action in batch[i].legal_actions}
         assert {action: count for action, count in shares.items() if count} == visits
     if noise == 0:
-        assert np.array_equal(found.actions, search_forest(batch, evaluator, settings, None).actions)
+        assert np.array_equal(found.actions, search_forest(batch, evaluator, settings, 40, None).actions)
 
 
 @pytest.fixture
@@ -202,7 +202,7 @@ def test_with_tactics_an_evaluator_knows_wins_and_blocks(wins: Callable[[Positio
         assert forced == (not np.array_equal(plain.priors[i], knowing.priors[i])) or len(batch[i].legal_actions) == 1
 
 
-def halved(position: Position, settings: SearchSettings, noise: Any) -> tuple[int, dict[int, float]]:
+def halved(position: Position, settings: SearchSettings, simulations: int, noise: Any) -> tuple[int, dict[int, float]]:
     """The action and the improved policy by sequential halving (Danihelka et al., 2022, algorithm 2, appendix D)."""
     evaluator = MadeUpEvaluator()
     tree = ReferencePUCT(MCTS(1, evaluator=evaluator, exploration=settings.exploration), evaluator, position)
@@ -226,7 +226,7 @@ def halved(position: Position, settings: SearchSettings, noise: Any) -> tuple[in
     def simulate_best(count: int, pool: list[int]) -> list[int]:
         """A simulation of each of the best `count` actions of a pool, the best one first; returns these actions."""
         done = []
-        while len(done) < count and sum(visits.values()) < settings.simulations:
+        while len(done) < count and sum(visits.values()) < simulations:
             done.append(max(pool, key=lambda one: noise[one] + score(one, mean(one) if visits[one] else 0)))
             pool = [action for action in pool if action != done[-1]]
             simulate(done[-1])
@@ -234,13 +234,13 @@ def halved(position: Position, settings: SearchSettings, noise: Any) -> tuple[in
 
     count = min(len(legal), settings.considered)
     left, rounds = list(legal), max(1, int(np.ceil(np.log2(count))))
-    while sum(visits.values()) < settings.simulations:
-        for _ in range(max(1, settings.simulations // (rounds * count))):
+    while sum(visits.values()) < simulations:
+        for _ in range(max(1, simulations // (rounds * count))):
             left = simulate_best(count, left) or left
         count = max(2, count // 2)
     seen = [action for action in legal if visits[action]]
     weighted = sum(root.priors[action] * mean(action) for action in seen) / sum(root.priors[action] for action in seen)
-    mixed = (evaluator.value(position) + settings.simulations * weighted) / (1 + settings.simulations)
+    mixed = (evaluator.value(position) + simulations * weighted) / (1 + simulations)
     scores = {action: score(action, mean(action) if visits[action] else mixed) for action in legal}
     most = [action for action in legal if visits[action] == max(visits.values())]
     chances = {action: np.exp(one - max(scores.values())) for action, one in scores.items()}
@@ -251,11 +251,11 @@ def halved(position: Position, settings: SearchSettings, noise: Any) -> tuple[in
 @pytest.mark.parametrize(("simulations", "considered"), [(4, 2), (16, 16), (32, 4), (33, 7)])
 def test_the_root_by_gumbel_is_sequential_halving(simulations: int, considered: int) -> None:
     batch, evaluator = unfinished(C4, 12, 3), MadeUpEvaluator()
-    settings = SearchSettings(simulations, considered=considered, scale=0.02, tactics=False)
-    found = search_forest(batch, evaluator, settings, np.random.default_rng(5))
+    settings = SearchSettings(considered=considered, scale=0.02, tactics=False)
+    found = search_forest(batch, evaluator, settings, simulations, np.random.default_rng(5))
     noise = np.random.default_rng(5).gumbel(size=(len(batch), 7))
     for i in range(len(batch)):
-        action, policy = halved(batch[i], settings, noise[i])
+        action, policy = halved(batch[i], settings, simulations, noise[i])
         assert found.actions[i] == action
         assert found.policies[i, list(policy)] == pytest.approx(list(policy.values()), rel=1e-3, abs=1e-6)
 
@@ -278,9 +278,9 @@ def test_halving_gives_those_that_are_left_equally_many_visits(considered: int, 
 @pytest.mark.parametrize("noisy", [False, True])
 def test_with_exact_values_no_move_is_a_mistake(root: str, noisy: bool) -> None:
     whole = suite("TTT-Exact-v1")
-    settings = SearchSettings(300, root, scale=1.0, noise=0.1)
+    settings = SearchSettings(root=root, scale=1.0, noise=0.1)
     rng = np.random.default_rng(0) if noisy and root == "puct" else None
-    found = search_forest(whole.positions, ExactWithPriors(), settings, rng)
+    found = search_forest(whole.positions, ExactWithPriors(), settings, 300, rng)
     chosen = whole.scores[np.arange(len(whole)), found.actions]
     assert np.array_equal(np.sign(chosen), np.sign(whole.scores.max(axis=1)))
     assert np.array_equal(np.round(found.values).astype(int), np.sign(whole.scores.max(axis=1)))
@@ -293,7 +293,7 @@ def test_policies_are_of_legal_actions(game: Game, root: str) -> None:
         pytest.skip("over at once")
     batch = unfinished(game, 30)
     for rng in (None, np.random.default_rng(1)):
-        found = search_forest(batch, MadeUpEvaluator(), SearchSettings(12, root), rng)
+        found = search_forest(batch, MadeUpEvaluator(), SearchSettings(root=root), 12, rng)
         legal = batch.action_masks() != 0
         assert found.policies.sum(axis=1) == pytest.approx(np.ones(len(batch)))
         assert not found.policies[~legal].any() and legal[np.arange(len(batch)), found.actions].all()
@@ -302,9 +302,9 @@ def test_policies_are_of_legal_actions(game: Game, root: str) -> None:
 
 def test_a_position_is_searched_alike_whatever_is_beside_it() -> None:
     batch, evaluator = unfinished(C4, 25), MadeUpEvaluator()
-    whole = search_forest(batch, evaluator, SearchSettings(20), None)
+    whole = search_forest(batch, evaluator, SearchSettings(), 20, None)
     for i in range(len(batch)):
-        one = search_forest(batch.where(slice(i, i + 1)), evaluator, SearchSettings(20), None)
+        one = search_forest(batch.where(slice(i, i + 1)), evaluator, SearchSettings(), 20, None)
         assert one.actions[0] == whole.actions[i] and np.array_equal(one.policies[0], whole.policies[i])
 
 

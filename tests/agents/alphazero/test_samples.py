@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tictac_agents.alphazero.forest import SearchResults, SearchSettings
+from tictac_agents.alphazero.forest import SearchResults
 from tictac_agents.alphazero.samples import PlaySettings, Samples, moves_of, sample_games
 from tictac_env.games import GAMES
 from tictac_env.position import Position
@@ -17,7 +17,7 @@ from tictac_env.position_batch import PositionBatch
 
 TTT = GAMES["TicTacToe-v0"]
 LOWEST = PlaySettings(
-    SearchSettings(4, tactics=False), openings=0, temperature_plies=0, full=1.0, quick=2, mix=0.0
+    simulations=4, tactics=False, openings=0, temperature_plies=0, full=1.0, quick=2, mix=0.0
 )  # with the search below: always the lowest action
 
 Searches = list[tuple[int, int]]
@@ -30,8 +30,10 @@ def searches(monkeypatch: pytest.MonkeyPatch) -> Searches:
     """
     done: Searches = []
 
-    def search_forest(batch: PositionBatch, evaluator: object, settings: SearchSettings, rng: object) -> SearchResults:
-        done.append((len(batch), settings.simulations))
+    def search_forest(
+        batch: PositionBatch, evaluator: object, settings: object, simulations: int, rng: object
+    ) -> SearchResults:
+        done.append((len(batch), simulations))
         legal = batch.action_masks() != 0
         return SearchResults(legal.argmax(axis=1), legal / legal.sum(axis=1, keepdims=True), np.full(len(batch), 0.5))
 
@@ -97,7 +99,7 @@ def test_openings_are_random_and_forced_moves_are_taught_without_a_search(search
     texts = ["1425", "142", "1", "1425"]
     batch = PositionBatch.of([Position.from_moves(TTT, text) for text in texts for _ in range(100)])
     at_random = np.repeat([False, False, False, True], 100)
-    settings = replace(LOWEST, search=SearchSettings(4, tactics=tactics))
+    settings = replace(LOWEST, tactics=tactics)
     actions, policies, values = moves_of(batch, unused, settings, at_random, 0, np.random.default_rng(0))  # type: ignore[arg-type]
     won, blocked, quiet, opening = actions.reshape(4, 100)
     third = [0, 0, 1, 0, 0, 0, 0, 0, 0]

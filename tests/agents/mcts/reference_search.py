@@ -44,12 +44,12 @@ class ReferenceSearch:
 
     def __init__(self, agent: MCTS, position: Position, seed: int) -> None:
         self.agent = agent
-        self.rollout = agent.rollout
+        self.rollout = agent.settings.rollout
         self.root = Node(position)
         self.state = first_state(mix(mix(seed) ^ 0))
-        assert agent.simulations is not None
-        for played in range(agent.simulations):
-            if agent.solver and self.root.outcome() is not None:
+        assert agent.settings.simulations is not None
+        for played in range(agent.settings.simulations):
+            if agent.settings.solver and self.root.outcome() is not None:
                 break
             self.play(self.root, played + 1)
 
@@ -70,10 +70,10 @@ class ReferenceSearch:
                 child = node.children.setdefault(action, Node(after))
                 value = -self.play(child, visited + 1)
                 outcome = child.outcome()
-                if self.agent.solver and outcome is not None:
+                if self.agent.settings.solver and outcome is not None:
                     node.proven[action] = -outcome
         node.visits[action] = visited + 1
-        node.sums[action] = node.sums.get(action, 0.0) + (value if value != 0 else self.agent.draw)
+        node.sums[action] = node.sums.get(action, 0.0) + (value if value != 0 else self.agent.settings.draw)
         return value
 
     def choose(self, node: Node, total: int) -> int:
@@ -83,7 +83,7 @@ class ReferenceSearch:
         if unvisited:
             self.state, index = random_below(self.state, len(unvisited))
             return unvisited[index]
-        factor = np.float32(np.float32(self.agent.exploration**2) * np.float32(math.log(total)))
+        factor = np.float32(np.float32(self.agent.settings.exploration**2) * np.float32(math.log(total)))
         scores = {}
         for action in legal:
             count = np.float32(node.visits[action])
@@ -128,11 +128,11 @@ class ReferencePUCT:
     def __init__(self, agent: MCTS, evaluator: MadeUpEvaluator, position: Position) -> None:
         self.agent, self.evaluator = agent, evaluator
         self.root = self.node(position)
-        assert agent.simulations is not None
-        left = agent.simulations
+        assert agent.settings.simulations is not None
+        left = agent.settings.simulations
         while left and not self.is_proven():
             waiting = []
-            for _ in range(min(agent.leaves, left)):
+            for _ in range(min(agent.settings.leaves, left)):
                 left -= 1
                 path, leaf, proven = self.select()
                 if proven is None:
@@ -140,7 +140,7 @@ class ReferencePUCT:
                     self.add_to_all(path, 1, -1)  # the virtual loss
                     continue
                 self.add(path, proven)
-                if self.agent.solver:
+                if self.agent.settings.solver:
                     self.prove(path)
                 if self.is_proven():
                     break
@@ -156,7 +156,7 @@ class ReferencePUCT:
         return Node(position, priors={action: np.float32(weight) / total for action, weight in weights.items()})
 
     def is_proven(self) -> bool:
-        return self.agent.solver and self.root.outcome() is not None
+        return self.agent.settings.solver and self.root.outcome() is not None
 
     def select(self, first: int | None = None) -> tuple[list[tuple[Node, int]], Position, int | None]:
         """The moves to a leaf, the first of them chosen or given; the leaf; and its result for the side that played the
@@ -176,7 +176,7 @@ class ReferencePUCT:
 
     def choose(self, node: Node, visits_of_node: int) -> int:
         """PUCT: mean + c * prior * sqrt(N) / (1 + n), the lowest action among equals."""
-        factor = np.float32(self.agent.exploration * math.sqrt(visits_of_node))
+        factor = np.float32(self.agent.settings.exploration * math.sqrt(visits_of_node))
         scores = {}
         for action in node.position.legal_actions:
             visits = node.visits.get(action, 0)
@@ -188,7 +188,7 @@ class ReferencePUCT:
         """Adds the result of the last move to all moves, turned around from ply to ply; a draw counts the same."""
         for node, action in reversed(path):
             node.visits[action] = node.visits.get(action, 0) + 1
-            node.sums[action] = node.sums.get(action, 0.0) + (value or self.agent.draw)
+            node.sums[action] = node.sums.get(action, 0.0) + (value or self.agent.settings.draw)
             value = -value
 
     def add_to_all(self, path: list[tuple[Node, int]], visits: int, value: float) -> None:

@@ -392,6 +392,7 @@ LIMITS: dict[str, tuple[float, float]] = {
 }
 WRONG: list[tuple[str, Any]] = [
     *(("simulations", 1.5), ("rollout", "rules"), ("choose", "best"), ("leaves", True), ("solver", 1), ("reuse", None)),
+    ("evaluator", 3),
     *((name, least - (1 if isinstance(least, int) else 1e-6)) for name, (least, _) in LIMITS.items()),
     *((name, most + (1 if isinstance(most, int) else most * 1e-6)) for name, (_, most) in LIMITS.items()),
 ]
@@ -402,13 +403,13 @@ def test_settings_are_checked_and_names_and_presets_give_them() -> None:
         with pytest.raises(ValueError, match=name):
             MCTS(**{name: value})
     for name, edges in LIMITS.items():
-        assert all(getattr(MCTS(**{name: edge}), name) == edge for edge in edges)  # type: ignore[arg-type]
+        assert all(getattr(MCTS(**{name: edge}).settings, name) == edge for edge in edges)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="not both"):
         MCTS(5, milliseconds=5)
     agent = make_policy("mcts:50", "ConnectFour-v0")
-    assert isinstance(agent, MCTS) and agent.simulations == 50 and str(agent) == "mcts:50"
-    assert make_policy("mcts").simulations == 1_000  # type: ignore[attr-defined]
-    assert MCTS.preset("S4", simulations=9, exploration=2.0).exploration == 2.0
+    assert isinstance(agent, MCTS) and agent.settings.simulations == 50 and str(agent) == "mcts:50"
+    assert make_policy("mcts").settings.simulations == 1_000  # type: ignore[attr-defined]
+    assert MCTS.preset("S4", simulations=9, exploration=2.0).settings.exploration == 2.0
     for wrong in ("mcts:0", "mcts:x", "mcts:-3", "mcts:99999999999"):
         with pytest.raises(ValueError, match="simulations of 'mcts'"):
             make_policy(wrong)
@@ -426,9 +427,9 @@ def test_presets_and_defaults_are_as_described() -> None:
         MCTS(): (1_000, 1.0, "rule", True, "visits", 0.0),
         MCTS(milliseconds=1): (None, 1.0, "rule", True, "visits", 0.0),
     }
-    assert {agent: tuple(getattr(agent, name) for name in names) for agent in settings} == settings
-    agent = MCTS()
-    assert (agent.threads, agent.leaves, agent.memory_mb, agent.reuse, agent.game) == (1, 1, 256, False, None)
+    assert {agent: tuple(getattr(agent.settings, name) for name in names) for agent in settings} == settings
+    own = MCTS().settings
+    assert (own.threads, own.leaves, own.memory_mb, own.reuse, own.game) == (1, 1, 256, False, None)
     assert [MCTS(rollout=rollout).params.stored for rollout in ("stored", "rule", "random")] == [True, False, False]
     assert not MCTS(rollout="stored", evaluator=ExactEvaluator()).params.stored
 

@@ -20,8 +20,8 @@ GOLDEN = Path(__file__).parent / "golden"
 SETTINGS = {
     "default": {},
     "random, no solver": {"rollout": "random", "solver": False, "exploration": 1.4},
-    "S2": {**MCTS.PRESETS["S2"]},
-    "S4": {**MCTS.PRESETS["S4"]},
+    "S2": {**MCTS.SETTINGS.PRESETS["S2"]},
+    "S4": {**MCTS.SETTINGS.PRESETS["S4"]},
 }
 
 
@@ -51,7 +51,7 @@ def test_compiled_trees_are_those_of_the_reference(settings: dict[str, object], 
     for seed in range(4):
         position = Position.start(name) if seed == 0 else unfinished(GAMES[name], seed)
         reference = ReferenceSearch(agent, position, seed).root
-        compiled = as_nodes(grown(agent, position, seed), agent.solver)
+        compiled = as_nodes(grown(agent, position, seed), agent.settings.solver)
         assert lines(compiled, 1) == lines(reference, 1)
         assert lines(compiled, 1)
 

@@ -57,12 +57,12 @@ def chances_of(policy: Policy, position: Position) -> dict[int, float]:
 
 def check_optimal(table: Any, agent: DynamicProgramming) -> None:
     """Its values are those of its policy, and no action promises more."""
-    values = solved(table, agent.policy, agent.gamma)
+    values = solved(table, agent.policy, agent.settings.gamma)
     np.testing.assert_allclose(agent.values, values, rtol=0, atol=1e-8)
     for state, actions in table.items():
         for action in range(agent.model.num_actions):
             worth = sum(
-                prob * (reward + agent.gamma * (0 if terminated else values[following]))
+                prob * (reward + agent.settings.gamma * (0 if terminated else values[following]))
                 for prob, following, reward, terminated in actions.get(action, [])
             )
             assert worth <= values[state] + 1e-8
@@ -75,7 +75,7 @@ def check_optimal(table: Any, agent: DynamicProgramming) -> None:
 @pytest.mark.parametrize("name", ["FrozenLake8x8-v1", "FrozenLake-v1", "CliffWalking-v1"])
 def test_toy_text_agrees_with_a_linear_solve(cls: type[DynamicProgramming], gamma: float, name: str) -> None:
     env = gym.make(name, is_slippery=True)
-    agent = cls(env, gamma).learn(progress_bar=False)
+    agent = cls(env, gamma=gamma).learn(progress_bar=False)
     check_optimal(env.unwrapped.P, agent)  # type: ignore[attr-defined]  # of the toy-text environments
     assert agent.policy.dtype == np.int64 and agent.values.dtype == agent.q.dtype == np.float64
     assert agent.sweeps > 0 and (agent.improvements > 0) == (cls is PolicyIteration)
@@ -84,7 +84,9 @@ def test_toy_text_agrees_with_a_linear_solve(cls: type[DynamicProgramming], gamm
 @both_agents
 def test_in_place_finds_the_same(cls: type[DynamicProgramming]) -> None:
     for name, gamma in (("FrozenLake8x8-v1", 0.9), ("FrozenLake-v1", 1.0)):
-        synchronous, in_place = (cls(name, gamma, in_place=which).learn(progress_bar=False) for which in (False, True))
+        synchronous, in_place = (
+            cls(name, gamma=gamma, in_place=which).learn(progress_bar=False) for which in (False, True)
+        )
         np.testing.assert_allclose(in_place.values, synchronous.values, atol=1e-8)
         assert in_place.sweeps < synchronous.sweeps
     evenly = [policy_evaluation("FrozenLake8x8-v1", in_place=which)[0] for which in (False, True)]
@@ -276,7 +278,7 @@ def test_the_preset_of_s1_has_the_published_settings() -> None:
     for seat in (0, 1):  # half the difference of wins and losses, more than a half
         earned = truth.best_reply(truth.uniform, "OX"[seat])
         assert start_value(agent, opponent, seat) == pytest.approx((1 + earned) / 2, abs=1e-9)
-    assert ValueIteration.preset("S1", board("minimax"), gamma=0.5).gamma == 0.5
+    assert ValueIteration.preset("S1", board("minimax"), gamma=0.5).settings.gamma == 0.5
     with pytest.raises(ValueError, match="S1"):
         ValueIteration.preset("S2")
 
@@ -304,7 +306,7 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_end(
 
     def stop(agent: DynamicProgramming) -> bool:
         seen.append(agent.sweeps)
-        assert (agent.policy == greedy_policy(agent.model, agent.values, agent.gamma)).all()
+        assert (agent.policy == greedy_policy(agent.model, agent.values, agent.settings.gamma)).all()
         if how == "Ctrl-C" and agent.sweeps == 40:
             signal.raise_signal(signal.SIGINT)
         return how == "Ctrl-C" or agent.sweeps < 40
@@ -337,7 +339,7 @@ def test_what_is_saved_is_loaded(cls: type[DynamicProgramming], source: str, tmp
     agent.save(tmp_path / "agent.npz")
     for env in (None, SOURCES[source]()):
         loaded = cls.load(tmp_path / "agent.npz", env)
-        assert (loaded.gamma, loaded.tolerance, loaded.in_place) == (0.9, 1e-11, True)
+        assert loaded.settings == agent.settings
         assert (loaded.sweeps, loaded.improvements) == (agent.sweeps, agent.improvements)
         for name in ("values", "q", "policy"):
             assert getattr(loaded, name).tobytes() == getattr(agent, name).tobytes()

@@ -32,7 +32,6 @@ class DictQSettings(Settings):
 class DictQ(Learner):
     """Q-learning of both sides with a dict, each step learned when its result is seen."""
 
-    SETTINGS = DictQSettings
     settings: DictQSettings
 
     @takes(DictQSettings)
