@@ -7,7 +7,7 @@ from tictac_env.arena.auditing import audit
 from tictac_env.arena.game_record import Entrant, Fixture, GameRecord, all_openings, sampled_openings
 from tictac_env.arena.outcomes import WinDrawLoss
 from tictac_env.arena.rating import Estimate, PlayerRating, Ratings, ratings
-from tictac_env.arena.records import AuditSuite, AuditVerdict, Measure, SearchedSeat, SeatResult, SeatVerdict
+from tictac_env.arena.records import AuditSuite, AuditVerdict, Forfeit, Measure, SearchedSeat, SeatResult, SeatVerdict
 from tictac_env.arena.results import OpponentResult, exact_results
 from tictac_env.arena.store import ResultStore
 from tictac_env.arena.suites import (
@@ -38,6 +38,7 @@ __all__ = [
     "Estimate",
     "Exploitability",
     "Fixture",
+    "Forfeit",
     "GameRecord",
     "ListedPlayer",
     "MatchResult",

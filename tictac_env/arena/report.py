@@ -104,6 +104,7 @@ def audit_verdict_lines(verdict: AuditVerdict, game: str, width: int) -> Iterato
     else:
         yield f"    exploitability {verdict.exploitability:.5f}"
         yield f"    {legend(verdict.basis)} {V_PERFECT} {TERMS}"
+    yield from (f"    {forfeit}" for forfeit in verdict.forfeits)
     for name, seat in seats:
         yield from _lost_game_lines(seat, name, game, width)
 
