@@ -180,6 +180,10 @@ class Ratings:
         ]
 
     def __str__(self) -> str:
+        return self.to_text()
+
+    def to_text(self, width: int | None = None) -> str:
+        """The ratings as a table, which is divided by columns if its lines are longer than `width`, and two lines."""
         titles = ["player", f"Elo ({100 * self.confidence:g} %)", "score", "games", "distinct", "forfeits"]
         rows = [titles]
         for player in self.players:
@@ -188,7 +192,7 @@ class Ratings:
             rows.append(
                 [player.name, elo, score, f"{player.games:,}", f"{player.distinct_games:,}", f"{player.forfeits:,}"]
             )
-        lines = aligned_columns(rows, left=2)
+        lines = aligned_columns(rows, left=2, width=width)
         draws, low, high = (100 * share for share in self.draws)
         equals = f"equals draw {draws:.1f} % ({low:.1f} to {high:.1f})"
         lines.append(f"To play first is worth {self.first_advantage.text()} Elo; {equals}.")

@@ -251,7 +251,14 @@ class Tournament:
         return iter(self.games)
 
     def __str__(self) -> str:
-        """The players by their score, with their results from each seat and against each other, and the forfeits."""
+        return self.to_text()
+
+    def to_text(self, width: int | None = None) -> str:
+        """The players by their score, with their results from each seat and against each other, and the forfeits.
+
+        Args:
+            width: the longest line of the table, which is divided by columns if it is wider; None for any length.
+        """
         best_first = self.standings()
         columns = (f"v {place + 1}" for place in range(len(best_first)))
         rows = [["player", "score", "W/D/L as first", "as second", *columns]]
@@ -261,7 +268,7 @@ class Tournament:
             scores = [percentage(against[other])[:-2] if other in against else "" for other in best_first]
             counted = ["/".join(f"{count:.0f}" for count in side) for side in self.seats(name)]
             rows.append([f"{place} {name}", percentage(total.score), *counted, *scores])
-        lines = aligned_columns(rows)
+        lines = aligned_columns(rows, width=width)
         openings = len({record.fixture.opening for record in self.games})
         different = f"{distinct_games(self.games):,} different ones, from {openings:,} opening{'s' * (openings != 1)}"
         lines.insert(0, f"{game_name(self.game) or self.game}: {len(self.games):,} games, {different}")

@@ -75,7 +75,7 @@ def run_play(options: argparse.Namespace) -> int:
     Examples:
       tictac play                                      tic-tac-toe against level:5
       tictac play level:3 --game ConnectFour-v0 --seat second
-      tictac play q.npz                                against an agent you have trained, at its game
+      tictac play q.npz                                your agent, at its game
       tictac play minimax --window --position 51
       tictac play human --game KInARow-v0:5x6-4        two people at one keyboard
       tictac play level:7 rule --delay 0.5             two players, watched

@@ -181,7 +181,7 @@ def test_an_opponent_that_fails_is_named_and_the_game_goes_on() -> None:
     click(board, 8)
     assert "forfeits: RuntimeError: out of memory" in board.view["status"] and not board.view["thinking"]
     assert board.view["status"].endswith("You win.") and not board.view["open"]
-    with pytest.raises(ValueError, match="the game is over: .* forfeits"):
+    with pytest.raises(ValueError, match=r"the game is over: .* forfeits"):
         board.table.play(board.position.legal_actions[0])
     board.table.undo()
     assert board.view["open"] and not board.view["problem"]
