@@ -120,6 +120,7 @@ class BaseLearner(Configured, Policy):
         num_timesteps, num_episodes or num_games: the amounts that it has learned from, one for each of `COUNTERS`.
         status: a callback's message for the progress bar.
         resumed_at: the number of games learned from when `learn` or `resume` was last called.
+        stopped_by: "callback" or "Ctrl-C" if that ended the last run, "" if it reached its length.
     """
 
     SETTINGS: ClassVar[type[Settings]]
@@ -135,6 +136,7 @@ class BaseLearner(Configured, Policy):
         self.name = type(self).__name__
         self.status = ""
         self.resumed_at = 0
+        self.stopped_by = ""
         for counter in self.COUNTERS:
             setattr(self, f"num_{counter}", 0)
         self._run: Run | None = None
@@ -249,7 +251,7 @@ class BaseLearner(Configured, Policy):
         """
         if self._run is None:
             raise ValueError("there is no run to continue; call learn()")
-        run, self.resumed_at = self._run, self._games_learned
+        run, self.resumed_at, self.stopped_by = self._run, self._games_learned, ""
         # A callback can say that it need not see every game; up to the next one that it has to, a driver plays many at
         # a time.
         every: int = getattr(callback, "called_every", 1 if callback is not None else NO_LIMIT)
@@ -268,8 +270,10 @@ class BaseLearner(Configured, Policy):
                     show()
                     saver.save_if_due()
                     if not continues:
+                        self.stopped_by = "callback"
                         break
                     if stop_requested():
+                        self.stopped_by = "Ctrl-C"
                         games = f"{self._games_learned:,} {self.COUNTERS[-1]}"
                         print(f"stopped after {games}; nothing is lost", file=sys.stderr)
                         break

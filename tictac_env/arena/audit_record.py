@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tictac_env.arena import report
 from tictac_env.arena.records import AuditSuite, AuditVerdict, Measure
-from tictac_env.arena.tournament import MatchResult, drawing_in_words
+from tictac_env.arena.tournament import MatchResult
 from tictac_env.arena.typed_json import read_as
 from tictac_env.checks import SEATS
 from tictac_env.policies import PlayerIdentity
@@ -98,7 +98,7 @@ class Audit:
         for match in self.matches:
             counts = zip(SEATS, (match.as_first, match.as_second), strict=True)
             seats = ", ".join(f"as {name} {'/'.join(map(str, count))}" for name, count in counts)
-            lines.append(f"  games won/drawn/lost v {match.opponent}: {seats}{drawing_in_words(match.drawing)}")
+            lines.append(f"  games won/drawn/lost v {match.opponent}: {seats}{match.remarks()}")
         lines.append(f"  {self.seconds:.1f} s")
         return [part for line in lines for part in report.wrapped(line, width)]
 

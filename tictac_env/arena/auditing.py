@@ -168,7 +168,14 @@ def _searched_verdict(
 
     sampled = max(results.as_first.games, results.as_second.games)
     method = f"sampled, {sampled:,} games" if sampled else "all games followed"
-    return AuditVerdict(method, results.basis, None, searched(0, results.as_first), searched(1, results.as_second))
+    return AuditVerdict(
+        method,
+        results.basis,
+        None,
+        searched(0, results.as_first),
+        searched(1, results.as_second),
+        (*results.as_first.forfeits, *results.as_second.forfeits),
+    )
 
 
 def _audit_suite(accuracy: MoveAccuracy, walk: Walk | None) -> AuditSuite:

@@ -12,6 +12,7 @@ from itertools import islice
 from random import Random
 from typing import NamedTuple, TypeVar
 
+from tictac_env.arena.records import Forfeit
 from tictac_env.checks import parse_whole, positive, whole
 from tictac_env.games import UNFINISHED, Game, describe_game, game_name, game_of, get_game, shown
 from tictac_env.position import Position
@@ -106,6 +107,16 @@ class GameRecord:
     def winner(self) -> str | None:
         """The winner's name, None for a draw."""
         return {1: self.fixture.first.name, -1: self.fixture.second.name}.get(self.result)
+
+    def as_forfeit(self) -> Forfeit:
+        """The failure that ended the game.
+
+        Raises:
+            ValueError: no player forfeited it.
+        """
+        if (player := self.forfeited_by) is None:
+            raise ValueError(f"the game {self.moves!r} was not forfeited")
+        return Forfeit(player, self.moves, self.forfeit)
 
     def positions(self) -> list[Position]:
         """The game, position by position, from the empty board to the last one.

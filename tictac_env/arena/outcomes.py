@@ -129,14 +129,24 @@ class WinDrawLoss(NamedTuple):
         return ", ".join(parts)
 
 
-def aligned_columns(rows: Sequence[Sequence[str]], left: int = 1) -> list[str]:
-    """The lines of a table: the first `left` columns are aligned left, the others right."""
+def aligned_columns(rows: Sequence[Sequence[str]], left: int = 1, width: int | None = None) -> list[str]:
+    """The lines of a table: the first `left` columns are aligned left, the others right.
+
+    Columns that make the lines longer than `width` follow in tables of their own, each with the first column.
+    """
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    tables = [[0]]
+    for column in range(1, len(widths)):
+        length = sum(widths[shown] + 2 for shown in tables[-1]) + widths[column]
+        if width is not None and length > width and len(tables[-1]) > 1:
+            tables.append([0])
+        tables[-1].append(column)
     return [
         "  ".join(
-            text.ljust(width) if column < left else text.rjust(width)
-            for column, (text, width) in enumerate(zip(row, widths, strict=True))
+            row[column].ljust(widths[column]) if column < left else row[column].rjust(widths[column])
+            for column in columns
         ).rstrip()
+        for columns in tables
         for row in rows
     ]
 

@@ -1,4 +1,4 @@
-"""Games between policies, played: one after another or many side by side, with a clock and forfeits if wanted."""
+"""Games between policies, played: one after another or many side by side, with forfeits and a clock."""
 
 from __future__ import annotations
 
@@ -108,8 +108,8 @@ class _Board:
         if result != UNFINISHED:
             self.over, self.result = True, -result if self.seat else result
 
-    def give_up(self, why: str) -> None:
-        self.over, self.result, self.forfeit = True, 1 if self.seat else -1, why
+    def lose(self, seat: int, why: str) -> None:
+        self.over, self.result, self.forfeit = True, 1 if seat else -1, why
 
 
 def boards_together(sides: Sequence[Policy]) -> int:
@@ -120,31 +120,26 @@ def boards_together(sides: Sequence[Policy]) -> int:
 
 
 def play_games(
-    jobs: Iterable[GameJob], together: int = 1, forfeits: bool = False, time_limit: float | None = None
+    jobs: Iterable[GameJob], together: int = 1, time_limit: float | None = None
 ) -> Iterator[tuple[int, Played]]:
     """Plays games, each the same however many are played side by side, and gives them in the order in which they end.
 
-    Policies that are `batched` are asked for all boards together on which they are to move.
+    A player that raises, plays an illegal move or takes too long forfeits that game; Ctrl-C is raised. Policies that
+    are `batched` are asked for all boards together on which they are to move.
 
     Args:
         jobs: the games; each is taken when there is room for it.
         together: the number of games played side by side.
-        forfeits: a player that raises, plays an illegal move or takes too long loses that game by it. Otherwise its
-            errors are raised. Ctrl-C always is.
-        time_limit: seconds a move (wall-clock), if `forfeits`. In the main thread of a POSIX system a player is
+        time_limit: seconds a move (wall-clock); None for no limit. In the main thread of a POSIX system a player is
             interrupted then, as Ctrl-C would interrupt it; elsewhere it loses once it has answered. Boards that are
             asked together share the time they took, and have all their time together.
 
     Yields:
         The number of the job, counted from 0, and the game.
-
-    Raises:
-        ValueError: a policy's `act_many` does not answer as it must.
-        IllegalMove: a policy's choice is illegal; the message names it.
     """
     queue = enumerate(jobs)
     going: list[tuple[int, _Board]] = []
-    with Clock(time_limit if forfeits else None) as clock:
+    with Clock(time_limit) as clock:
         while True:
             going += [(number, _Board(job)) for number, job in islice(queue, together - len(going))]
             if not going:
@@ -153,12 +148,10 @@ def play_games(
             for _, board in going:
                 waiting.setdefault(id(board.policy), []).append(board)
             for boards in waiting.values():
-                _move(boards, [board.draw() for board in boards], forfeits, clock)
+                _move(boards, [board.draw() for board in boards], clock)
             over = [(number, board) for number, board in going if board.over]
             for _, board in over:
-                for member in board.members:
-                    if member.one_game_at_a_time:
-                        member.game_over(board.position)
+                _show_the_end(board)
             if over:
                 going = [(number, board) for number, board in going if not board.over]
                 for number, board in over:
@@ -166,10 +159,19 @@ def play_games(
                     yield number, Played(board.position, board.result, board.forfeit, seconds)
 
 
-def _move(boards: Sequence[_Board], seeds: Sequence[int], forfeits: bool, clock: Clock) -> None:
+def _show_the_end(board: _Board) -> None:
+    for seat, member in enumerate(board.members):
+        if member.one_game_at_a_time:
+            try:
+                member.game_over(board.position)
+            except (Exception, SystemExit) as error:
+                board.lose(seat, raised(error, member))
+
+
+def _move(boards: Sequence[_Board], seeds: Sequence[int], clock: Clock) -> None:
     if len(boards) == 1 or not boards[0].policy.batched:
         for board, seed in zip(boards, seeds, strict=True):
-            _move_on_one(board, seed, forfeits, clock)
+            _move_on_one(board, seed, clock)
         return
     policy = boards[0].policy
     began = perf_counter()
@@ -178,10 +180,8 @@ def _move(boards: Sequence[_Board], seeds: Sequence[int], forfeits: bool, clock:
             batch = PositionBatch.of([board.position for board in boards])
             actions = actions_of(policy, batch, np.array(seeds, np.int64)).tolist()
     except (Exception, SystemExit, TimeUp):
-        if not forfeits:
-            raise
         for board, seed in zip(boards, seeds, strict=True):  # to find the boards that are at fault
-            _move_on_one(board, seed, forfeits, clock)
+            _move_on_one(board, seed, clock)
         return
     share = (perf_counter() - began) / len(boards)
     for board, action in zip(boards, actions, strict=True):
@@ -190,29 +190,24 @@ def _move(boards: Sequence[_Board], seeds: Sequence[int], forfeits: bool, clock:
         if after is not None and after != (board.own, board.opp):
             board.go_on(action, *after)
             continue
-        error = illegal_choice(policy, board.position, action)
-        if not forfeits:
-            raise error
-        board.give_up(f"illegal move: {error}")
+        board.lose(board.seat, f"illegal move: {illegal_choice(policy, board.position, action)}")
 
 
-def _move_on_one(board: _Board, seed: int, forfeits: bool, clock: Clock) -> None:
+def _move_on_one(board: _Board, seed: int, clock: Clock) -> None:
     began, failed = perf_counter(), None
     try:
         with clock.running():
             after = answer(board.policy, board.game, board.own, board.opp, board.moves, seed)
     except (Exception, SystemExit, TimeUp) as error:
-        if not forfeits:
-            raise
         failed = error
     seconds = perf_counter() - began
     board.seconds[board.seat] += seconds
     if isinstance(failed, TimeUp) or (failed is None and clock.limit is not None and seconds > clock.limit):
-        board.give_up(f"time: more than {clock.limit:g} s for the move of ply {len(board.moves) + 1}")
+        board.lose(board.seat, f"time: more than {clock.limit:g} s for the move of ply {len(board.moves) + 1}")
     elif failed is None:
         board.go_on(*after)
     else:
-        board.give_up(raised(failed, board.policy))
+        board.lose(board.seat, raised(failed, board.policy))
 
 
 def raised(error: BaseException, policy: Policy) -> str:
@@ -293,25 +288,26 @@ def given_players(players: Players) -> list[tuple[str, PlayerLike]]:
     return list(players.items()) if isinstance(players, Mapping) else [("", player) for player in players]
 
 
-def ask_first_moves(sides: Mapping[Entrant, Policy], position: Position, time_limit: float | None) -> set[str]:
+def ask_first_moves(sides: Iterable[tuple[str, Policy]], position: Position, time_limit: float | None) -> list[str]:
     """Asks each player for its first moves, so that what it compiles or loads is there when its time counts.
 
-    Each has `WARM_UP` seconds for the first if there is a time limit. Policies that play `one_game_at_a_time` are not
+    If there is a time limit, each has `WARM_UP` seconds for the first. Policies that play `one_game_at_a_time` are not
     asked: they would remember it. Errors do not count here: a player loses the games in which they happen.
 
     Returns:
         The names of the players that answer differently when they are asked again (`draws_its_moves`).
     """
-    drawing = set()
-    for entrant, policy in sides.items():
+    drawing = []
+    for name, policy in sides:
         if policy.one_game_at_a_time:
             continue
         with contextlib.suppress(Exception, SystemExit, TimeUp), Undivided():
-            with Clock(time_limit and WARM_UP) as clock, clock.running():
-                policy.act_many(PositionBatch.of([position]), np.zeros(1, np.int64))
+            if time_limit is not None:
+                with Clock(WARM_UP) as clock, clock.running():
+                    policy.act_many(PositionBatch.of([position]), np.zeros(1, np.int64))
             with Clock(time_limit and time_limit + ASKING_SECONDS) as clock, clock.running(2):
                 if draws_its_moves(policy, position):
-                    drawing.add(entrant.name)
+                    drawing.append(name)
     return drawing
 
 
@@ -414,7 +410,7 @@ def play_here(
                     yield GameJob((sides[fixture.first], sides[fixture.second]), fixture.state, starts[fixture.opening])
 
         limit = fixtures[0].time_limit
-        for index, game in play_games(jobs(), together, forfeits=True, time_limit=limit):
+        for index, game in play_games(jobs(), together, limit):
             yield GameRecord(begun[index], game.final.to_moves(), game.result, game.forfeit, game.seconds)
 
 
@@ -483,7 +479,8 @@ class _Worker:
         if self._sides is None:
             self._sides = self._load()
             start = next(iter(self._starts.values()))
-            self._drawing = ask_first_moves(self._sides, start, fixtures[0].time_limit)
+            named = [(entrant.name, policy) for entrant, policy in self._sides.items()]
+            self._drawing = set(ask_first_moves(named, start, fixtures[0].time_limit))
         return list(play_here(fixtures, self._sides, self._starts, {})), self._drawing
 
     def _load(self) -> dict[Entrant, Policy]:

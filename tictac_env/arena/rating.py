@@ -112,7 +112,11 @@ class Ratings:
         ]
 
     def __str__(self) -> str:
-        lines = report.rating_lines(self.players, self.anchor, self.confidence)
+        return self.to_text()
+
+    def to_text(self, width: int | None = None) -> str:
+        """The ratings as a table, which is divided by columns if its lines are longer than `width`, and two lines."""
+        lines = report.rating_lines(self.players, self.anchor, self.confidence, width)
         lines.append(report.seats_line(self.first_advantage, self.draws))
         lines.append(f"{self.anchor} is 0. Intervals are from {self.clusters} {self.resampled_by}, resampled.")
         return "\n".join(lines)

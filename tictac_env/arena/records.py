@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import inf, isfinite
 from typing import NamedTuple
@@ -12,6 +13,41 @@ from tictac_env.arena.outcomes import WinDrawLoss, percentage
 Interval = tuple[float, float]
 Intervals = tuple[Interval, Interval, Interval]
 """The 95 % intervals of the shares of games won, drawn and lost."""
+
+
+@dataclass(frozen=True)
+class Forfeit:
+    """A game that a player lost because it failed.
+
+    Attributes:
+        player: the name of the player that failed.
+        moves: the move string of the game until then.
+        why: the failure: an error with its place, an illegal move, or the time it took.
+
+    Example:
+        >>> from tictac_env import play_match
+        >>> match = play_match(lambda observation, mask: 4, "random", games=2)
+        >>> len(match.forfeits), match.forfeits[0].why[:40]
+        (2, 'illegal move: <lambda> chose action 4, i')
+    """
+
+    player: str
+    moves: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.player} forfeits after {self.moves or 'no move'}: {self.why}"
+
+
+def forfeits_in_words(forfeits: Iterable[Forfeit]) -> list[str]:
+    """For each player that forfeited games a line: their number, and why it was the first."""
+    reasons: dict[str, list[str]] = {}
+    for forfeit in forfeits:
+        reasons.setdefault(forfeit.player, []).append(forfeit.why)
+    return [
+        f"{name} forfeited {len(why):,} game{'s' * (len(why) > 1)}, the first: {why[0]}"
+        for name, why in reasons.items()
+    ]
 
 
 @dataclass(frozen=True)
@@ -26,6 +62,7 @@ class SeatResult:
         positions: the number of different positions that were followed, plus those of the sample, which may be some of
             the same; those of different plies count as different.
         plies: the mean ply at which a game is decided: over, or won for sure by a side that makes no errors.
+        forfeits: of each side that failed its first failure; the games that lead to failures are lost.
 
     Example:
         >>> from tictac_env.arena import exact_results
@@ -40,6 +77,7 @@ class SeatResult:
     positions: int
     plies: float
     followed: float
+    forfeits: tuple[Forfeit, ...] = ()
 
     @property
     def exact(self) -> bool:
@@ -147,6 +185,7 @@ class AuditVerdict:
         exploitability: the mean of the two gains; None on a large game.
         as_first: the player in the first player's seat.
         as_second: in the second's.
+        forfeits: failures of the player against perfect play, one for each seat at most; there it loses.
 
     Example:
         >>> from tictac_env import audit
@@ -160,6 +199,7 @@ class AuditVerdict:
     exploitability: float | None
     as_first: SeatVerdict | SearchedSeat
     as_second: SeatVerdict | SearchedSeat
+    forfeits: tuple[Forfeit, ...] = ()
 
 
 @dataclass(frozen=True)

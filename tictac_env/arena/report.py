@@ -110,6 +110,7 @@ def audit_verdict_lines(verdict: AuditVerdict, game: str, width: int) -> Iterato
     else:
         yield f"    exploitability {verdict.exploitability:.5f}"
         yield f"    {legend(verdict.basis)} {V_PERFECT} {TERMS}"
+    yield from (f"    {forfeit}" for forfeit in verdict.forfeits)
     for name, seat in seats:
         yield from _lost_game_lines(seat, name, game, width)
 
@@ -180,14 +181,16 @@ def answer_lines(report: AnswersReport) -> Iterator[str]:
         yield f"    every answer: {report.transcript}"
 
 
-def rating_lines(players: Sequence[PlayerRating], anchor: str, confidence: float) -> list[str]:
-    """The lines of a table of ratings, below a line of titles."""
+def rating_lines(
+    players: Sequence[PlayerRating], anchor: str, confidence: float, width: int | None = None
+) -> list[str]:
+    """The lines of a table of ratings, below a line of titles; see `aligned_columns` for `width`."""
     rows = [["player", f"Elo ({100 * confidence:g} %)", "score", "games", "distinct", "forfeits"]]
     for player in players:
         elo = "0" if player.name == anchor else player.elo.text()
         counts = (f"{count:,}" for count in (player.games, player.distinct_games, player.forfeits))
         rows.append([player.name, elo, percentage(player.score), *counts])
-    return aligned_columns(rows, left=2)
+    return aligned_columns(rows, left=2, width=width)
 
 
 def seats_line(first_advantage: Estimate, draws: Estimate) -> str:

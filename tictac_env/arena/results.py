@@ -9,7 +9,7 @@ are again followed together.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any, NamedTuple
 
@@ -19,7 +19,8 @@ import numpy.typing as npt
 from tictac_env.arena import report
 from tictac_env.arena.basis import Basis, action_probabilities, basis_of, gives_probabilities
 from tictac_env.arena.outcomes import WinDrawLoss, wilson
-from tictac_env.arena.records import SeatResult
+from tictac_env.arena.play import raised
+from tictac_env.arena.records import Forfeit, SeatResult
 from tictac_env.arrays import Bools, Bytes, Floats
 from tictac_env.checks import SEATS, number, positive, whole
 from tictac_env.games import DRAWN, LOST, UNFINISHED, WON, Game, game_name
@@ -86,7 +87,9 @@ class OpponentResult:
     @property
     def _legend(self) -> list[str]:
         draws = self.opponent_basis == "draws its moves"
-        return [report.legend(self.basis), *([report.legend(self.opponent_basis, self.opponent)] if draws else [])]
+        drawing = [report.legend(self.opponent_basis, self.opponent)] if draws else []
+        failures = dict.fromkeys(str(forfeit) for seat in (self.as_first, self.as_second) for forfeit in seat.forfeits)
+        return [report.legend(self.basis), *drawing, *failures]
 
     def __str__(self) -> str:
         seats = zip(SEATS, (self.as_first, self.as_second), strict=True)
@@ -110,7 +113,8 @@ def exact_results(
     """The results of a policy's games against an opponent, from both seats.
 
     All games that the two can play are followed together, so the results are exact. If there are too many positions,
-    the remaining games are sampled, and the result says so.
+    the remaining games are sampled, and the result says so. A side that raises an error or plays an illegal move
+    forfeits the games that lead there, and the result has the reason.
 
     Args:
         policy: whatever `as_policy` accepts. If it has `probabilities`, they are used; otherwise each position's seed
@@ -128,7 +132,7 @@ def exact_results(
 
     Raises:
         ValueError: an argument is out of its range, or a policy or game is unknown.
-        IllegalMove: a policy's choice is illegal in a position that it can meet; the message names it.
+        IllegalMove: a policy that has `probabilities` has none for the first position.
 
     Example:
         >>> from tictac_env.arena import exact_results
@@ -184,10 +188,6 @@ def seat_result(
     `exact_results`, and `update` is called with the plies done, in parts of a ply, and a text to show.
 
     A game is followed no further once the side to move is sure to win (`Policy.sure_wins`).
-
-    Raises:
-        ValueError: a policy's batch or its probabilities are not what it promises.
-        IllegalMove: the choice of a policy is illegal; the message names it and the position.
     """
     walk = _Walk((policy, opponent) if seat == 0 else (opponent, policy), game, seat, seed, update)
     followed, left = Ends(seat), list[Layer]()
@@ -204,7 +204,7 @@ def seat_result(
         if ply >= len(drawn) and not len(layer.weights):
             break
         layer = walk.on(layer, ply, sampled, drawn=True)
-    return _judged(followed, sampled, remaining, walk.positions)
+    return replace(_judged(followed, sampled, remaining, walk.positions), forfeits=tuple(walk.forfeits.values()))
 
 
 def _drawn(left: Sequence[Layer], games: int, random: np.random.Generator) -> list[Layer]:
@@ -218,13 +218,16 @@ def _drawn(left: Sequence[Layer], games: int, random: np.random.Generator) -> li
 
 
 class _Walk:
-    """The steps from one layer to the next; `positions` counts all positions so far."""
+    """The steps from one layer to the next; `positions` counts all positions so far, and `forfeits` has the first
+    failure of each side, by its seat.
+    """
 
     def __init__(self, sides: tuple[Policy, Policy], game: Game, seat: int, seed: int, update: Update | None) -> None:
         self.sides, self.game, self.seed, self.update = sides, game, seed, update
         self.draws = [gives_probabilities(side, game) for side in sides]
         self.random = np.random.default_rng([seed, seat])
         self.positions = 0
+        self.forfeits: dict[int, Forfeit] = {}
 
     def on(self, layer: Layer, ply: int, ends: Ends, drawn: bool) -> Layer:
         """The layer after one at `ply` plies, without the games decided by then, which are added to `ends`."""
@@ -258,7 +261,7 @@ class _Walk:
         """
         batch, weights = layer
         legal = action_masks(self.game, legal_sets(self.game, batch.own, batch.opp)) != 0
-        chances = action_probabilities(self.sides[mover], batch, legal, self.seed, self.draws[mover])
+        chances = self._chances(mover, batch, legal)
         forfeits: Bools = ~np.asarray(chances.any(axis=1))
         ends.add(LOST, mover, ply, float(weights[forfeits].sum()))
         batch, weights, chances = batch.where(~forfeits), weights[~forfeits], chances[~forfeits]
@@ -269,6 +272,19 @@ class _Walk:
             shares = weights[:, None] * chances
         rows, actions = np.nonzero(shares)
         return Layer(batch.where(rows).play(actions), shares[rows, actions])
+
+    def _chances(self, mover: int, batch: PositionBatch, legal: Bools) -> Floats:
+        """The chances of a side's actions, as `action_probabilities` gives them; 0 in positions in which it fails."""
+        side = self.sides[mover]
+        try:
+            return action_probabilities(side, batch, legal, self.seed, self.draws[mover])
+        except (Exception, SystemExit) as error:
+            if len(batch) == 1:
+                self.forfeits.setdefault(mover, Forfeit(str(side), batch[0].to_moves(), raised(error, side)))
+                return np.zeros(legal.shape)
+            middle = len(batch) // 2  # which half has the positions at fault?
+            halves = slice(middle), slice(middle, None)
+            return np.concatenate([self._chances(mover, batch.where(half), legal[half]) for half in halves])
 
 
 def _results(batch: PositionBatch) -> Bytes:

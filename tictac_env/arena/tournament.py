@@ -8,7 +8,7 @@ import random
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 from typing import Any
@@ -36,12 +36,13 @@ from tictac_env.arena.play import (
     play_here,
 )
 from tictac_env.arena.rating import Ratings, ratings
+from tictac_env.arena.records import Forfeit, forfeits_in_words
 from tictac_env.arena.store import ResultStore
 from tictac_env.checks import number, whole
 from tictac_env.games import Game, game_name
 from tictac_env.jobs import Workers
 from tictac_env.policies import PlayerLike, as_policy, game_for
-from tictac_env.policies.check_policy import DRAWS, draws_its_moves
+from tictac_env.policies.check_policy import DRAWS
 from tictac_env.position import Position
 from tictac_env.progress import progress_bar
 from tictac_env.rng import STATES
@@ -60,6 +61,7 @@ class MatchResult:
             themselves, and the intervals, which take all games as independent, are then too narrow.
         drawing: the names of those of the two who answer differently when they are asked again; the seed does not
             repeat their games.
+        forfeits: the games that one of the two lost because it failed, in their order.
 
     Example:
         >>> from tictac_env import play_match
@@ -74,6 +76,7 @@ class MatchResult:
     as_second: WinDrawLoss
     distinct: int | None = None
     drawing: tuple[str, ...] = ()
+    forfeits: tuple[Forfeit, ...] = ()
 
     @property
     def total(self) -> WinDrawLoss:
@@ -82,8 +85,12 @@ class MatchResult:
 
     def reversed(self) -> MatchResult:
         """The same match from the other side."""
-        return MatchResult(
-            self.opponent, self.player, self.as_second.reversed(), self.as_first.reversed(), self.distinct, self.drawing
+        return replace(
+            self,
+            player=self.opponent,
+            opponent=self.player,
+            as_first=self.as_second.reversed(),
+            as_second=self.as_first.reversed(),
         )
 
     def __str__(self) -> str:
@@ -92,12 +99,12 @@ class MatchResult:
         sides = (("first", self.as_first), ("second", self.as_second))
         seats = ", ".join(f"as {name} {'/'.join(f'{count:g}' for count in side)}" for name, side in sides if side.games)
         result = f"{self.player} against {self.opponent}, {games} games{different}: {self.total}; W/D/L {seats}"
-        return result + drawing_in_words(self.drawing)
+        return result + self.remarks()
 
-
-def drawing_in_words(names: Sequence[str]) -> str:
-    """The end of a line of results, if some players draw their moves; "" if none does."""
-    return "".join(f"; {name} {DRAWS}, so the seed does not repeat these games" for name in names)
+    def remarks(self) -> str:
+        """The end of a line of results: which players draw their moves, and which forfeited games; "" if none does."""
+        remarks = [f"{name} {DRAWS}, so the seed does not repeat these games" for name in self.drawing]
+        return "".join(f"; {remark}" for remark in [*remarks, *forfeits_in_words(self.forfeits)])
 
 
 def play_match(
@@ -108,11 +115,15 @@ def play_match(
     seed: int = 0,
     *,
     openings: int | Sequence[Position | str] = 0,
+    time_limit: float | None = None,
 ) -> MatchResult:
     """A match in which the seats are swapped after each game.
 
+    A player that raises an error, plays an illegal move or overruns its time forfeits that game, and the match
+    continues; the result has the reason. Ctrl-C stops everything.
+
     If one of the policies is `batched`, such as a network, many games are played side by side. They are the same games.
-    `round_robin` plays matches that forgive errors, and are kept.
+    `round_robin` plays matches that are kept.
 
     Args:
         player: the policy whose results are counted: whatever `as_policy` accepts.
@@ -123,10 +134,11 @@ def play_match(
         seed: the same seed gives the same games.
         openings: as in `round_robin`: all of that many plies (0 for the empty board), or positions and move strings.
             Players that never draw need them: from one position they play one game.
+        time_limit: the seconds a move may take, as in `round_robin`.
 
     Raises:
-        ValueError: `games` is not a positive integer, or a policy, a game or an opening is unknown.
-        IllegalMove: a policy's choice is illegal; the message names it.
+        ValueError: `games` is not a positive integer, `time_limit` is out of its range, or a policy, a game or an
+            opening is unknown.
 
     Example:
         >>> from tictac_env import play_match
@@ -136,8 +148,9 @@ def play_match(
     """
     rules = game_for(game, player, opponent)
     starts = [start for _, start in opening_of_each(games, as_openings(rules, openings), seed)]
+    _check_time_limit(time_limit)
     sides = as_policy(player, rules), as_policy(opponent, rules)
-    drawing = tuple(dict.fromkeys(str(side) for side in sides if draws_its_moves(side, starts[0])))
+    drawing = ask_first_moves([(str(side), side) for side in sides], starts[0], time_limit)
     states = (np.random.SeedSequence(seed).generate_state(len(starts), np.uint64) & np.uint64(STATES)).tolist()
     jobs = (
         GameJob((sides[number % 2], sides[1 - number % 2]), state, start)
@@ -145,12 +158,24 @@ def play_match(
     )
     counts = np.zeros((2, 3), int)
     lines = set()
-    for place, played in play_games(jobs, boards_together(sides)):
+    forfeits: dict[int, Forfeit] = {}
+    for place, played in play_games(jobs, boards_together(sides), time_limit):
         seat = place % 2
-        counts[seat, 1 - (-played.result if seat else played.result)] += 1
+        result = -played.result if seat else played.result
+        counts[seat, 1 - result] += 1
         lines.add((seat, played.final.moves))
+        if played.forfeit:
+            forfeits[place] = Forfeit(str(sides[result > 0]), played.final.to_moves(), played.forfeit)
     as_first, as_second = (WinDrawLoss(*map(int, row)) for row in counts)
-    return MatchResult(str(sides[0]), str(sides[1]), as_first, as_second, len(lines), drawing)
+    in_order = tuple(forfeit for _, forfeit in sorted(forfeits.items()))
+    return MatchResult(
+        str(sides[0]), str(sides[1]), as_first, as_second, len(lines), tuple(dict.fromkeys(drawing)), in_order
+    )
+
+
+def _check_time_limit(time_limit: float | None) -> None:
+    if time_limit is not None and number("time_limit", time_limit, 0, 1e6) == 0:
+        raise ValueError("time_limit must be more than 0 seconds")
 
 
 SECONDS_BETWEEN_WRITES = 0.5
@@ -193,7 +218,8 @@ class Tournament:
             as_first = WinDrawLoss(*(counts[False, result] for result in (1, 0, -1)))
             as_second = WinDrawLoss(*(counts[True, result] for result in (-1, 0, 1)))
             drawing = tuple(name for name in (player, opponent) if name in self.drawing)
-            match = MatchResult(player, opponent, as_first, as_second, distinct_games(records), drawing)
+            forfeits = tuple(record.as_forfeit() for record in records if record.forfeit)
+            match = MatchResult(player, opponent, as_first, as_second, distinct_games(records), drawing, forfeits)
             matches[player, opponent], matches[opponent, player] = match, match.reversed()
         return matches
 
@@ -225,7 +251,14 @@ class Tournament:
         return iter(self.games)
 
     def __str__(self) -> str:
-        """The players by their score, with their results from each seat and against each other, and the forfeits."""
+        return self.to_text()
+
+    def to_text(self, width: int | None = None) -> str:
+        """The players by their score, with their results from each seat and against each other, and the forfeits.
+
+        Args:
+            width: the longest line of the table, which is divided by columns if it is wider; None for any length.
+        """
         best_first = self.standings()
         columns = (f"v {place + 1}" for place in range(len(best_first)))
         rows = [["player", "score", "W/D/L as first", "as second", *columns]]
@@ -235,14 +268,11 @@ class Tournament:
             scores = [percentage(against[other])[:-2] if other in against else "" for other in best_first]
             counted = ["/".join(f"{count:.0f}" for count in side) for side in self.seats(name)]
             rows.append([f"{place} {name}", percentage(total.score), *counted, *scores])
-        lines = aligned_columns(rows)
+        lines = aligned_columns(rows, width=width)
         openings = len({record.fixture.opening for record in self.games})
         different = f"{distinct_games(self.games):,} different ones, from {openings:,} opening{'s' * (openings != 1)}"
         lines.insert(0, f"{game_name(self.game) or self.game}: {len(self.games):,} games, {different}")
-        reasons: dict[str, list[str]] = {}
-        for record in self.forfeits:
-            reasons.setdefault(str(record.forfeited_by), []).append(record.forfeit)
-        lines += [f"{name} forfeited {len(why):,} games, the first: {why[0]}" for name, why in reasons.items()]
+        lines += forfeits_in_words(record.as_forfeit() for record in self.forfeits)
         lines += [f"{name} {DRAWS}, so the seed does not repeat its games" for name in self.drawing]
         return "\n".join(lines)
 
@@ -307,8 +337,7 @@ def round_robin(
     entrants = load_entrants(players, rules)
     starts = {start.to_moves(): start for start in as_openings(rules, openings)}
     turns = opening_of_each(games, list(starts), seed)
-    if time_limit is not None and number("time_limit", time_limit, 0, 1e6) == 0:
-        raise ValueError("time_limit must be more than 0 seconds")
+    _check_time_limit(time_limit)
     name = game_name(rules) or repr(rules) if store is None else name_of_game(rules)
     schedule = [
         Fixture(name, *(pair if count % 2 == 0 else pair[::-1]), opening, round, seed, time_limit)
@@ -323,7 +352,7 @@ def round_robin(
             playing = {
                 entrant for fixture in todo if fixture not in played for entrant in (fixture.first, fixture.second)
             }
-            policies = {entrant: policy for entrant, policy in sides.items() if entrant in playing}
+            policies = [(entrant.name, policy) for entrant, policy in sides.items() if entrant in playing]
             drawing.update(ask_first_moves(policies, next(iter(starts.values())), time_limit))
             return play_here(todo, sides, starts, played)
         return play_by_workers(todo, sides, starts, played, players, rules, workers, drawing)

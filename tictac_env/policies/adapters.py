@@ -146,7 +146,7 @@ class ModelPolicy(FunctionPolicy):
 
     Raises:
         ValueError: the model remembers earlier observations (RecurrentPPO), or has lost the `VecNormalize` through
-            which it learned. At the first move: no observation type of the game has the model's observation space; the
+            which it learned. Once the game is known: no observation type of it has the model's observation space; the
             message names the wrapper that has changed the observations.
 
     Example:
@@ -181,6 +181,15 @@ class ModelPolicy(FunctionPolicy):
     @property
     def batched(self) -> bool:
         return is_batched(self.model) or self._vectorized
+
+    def seeing(self, game: Game, obs_type: str) -> Policy:
+        """Itself.
+
+        Raises:
+            ValueError: no observation type of the game has the model's observation space.
+        """
+        self._obs_type_of(game)
+        return self
 
     def ask(self, observation: Observation, mask: Mask, seed: int) -> Any:
         if is_batched(self.model) or self._scores is not None:

@@ -156,7 +156,7 @@ def as_policy(player: PlayerLike, game: Game, obs_type: str = "planes") -> Polic
         raise ValueError(f'{name} has learned {learned}, not {title}; give game="{learned}"')
     if isinstance(player, Policy):
         return player.seeing(game, obs_type)
-    return adapted(player, obs_type) or _refuse(player)
+    return (adapted(player, obs_type) or _refuse(player)).seeing(game, obs_type)
 
 
 def check_player(player: object) -> None:

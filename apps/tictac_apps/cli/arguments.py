@@ -7,6 +7,7 @@ import contextlib
 import inspect
 import json
 import math
+import shutil
 import sys
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -107,7 +108,7 @@ def chosen_game(options: argparse.Namespace, *players: str) -> Game:
     If `--game` is missing and the output is for programs, the game is printed to stderr.
     """
     game = game_for(options.game, *players, default=options.default_game)
-    if options.game is None and any(vars(options).get(form) for form in ("json", "csv", "csv_games")):
+    if options.game is None and chosen_form(options) is not None:
         print(game_name(game) or game, file=sys.stderr)
     return game
 
@@ -145,25 +146,39 @@ def complete_words(action: argparse.Action, name: str, words: Sequence[str], fil
     setattr(action, COMPLETE, completion)
 
 
-def add_json(parser: argparse._ActionsContainer) -> None:
-    """Adds `--json`."""
-    parser.add_argument("--json", action="store_true", help="print JSON, for programs")
+FORMS = ("json", "csv", "csv_games", "format")
+"""The options that choose the form of a result for programs, the same in every command that has a result."""
 
 
-def add_forms(parser: argparse.ArgumentParser, **tables: str) -> argparse._ActionsContainer:
+def add_forms(parser: argparse.ArgumentParser, rows: str, games: str = "") -> argparse._ActionsContainer:
     """Adds the forms of a result, which exclude each other, and `--output`, for `print_result`.
 
-    The forms are `--json`, and a table for each keyword: `csv="the ratings"` adds `--csv`.
+    Args:
+        parser: the parser of the command.
+        rows: what `--csv` has a line for each of.
+        games: the games of which `--csv-games` has a line for each; "" for no such option.
 
     Returns:
         The group of the forms.
     """
     forms = parser.add_mutually_exclusive_group()
-    add_json(forms)
-    for name, rows in tables.items():
-        forms.add_argument(f"--{name.replace('_', '-')}", action="store_true", help=f"print {rows} as CSV")
-    add_file(parser, "-o", "--output", type=_writable, help="also write the result to this file")
+    forms.add_argument("--json", action="store_true", help="print everything as JSON")
+    forms.add_argument("--csv", action="store_true", help=f"print {rows} as CSV")
+    if games:
+        forms.add_argument("--csv-games", action="store_true", help=f"print {games} as CSV")
+    text = "write the result to this file, in the form that is chosen, and print it as text"
+    add_file(parser, "-o", "--output", type=_writable, help=text)
     return forms
+
+
+def chosen_form(options: argparse.Namespace) -> str | None:
+    """The option of `FORMS` that is given; None for text."""
+    return next((form for form in FORMS if vars(options).get(form)), None)
+
+
+def prints_text(options: argparse.Namespace) -> bool:
+    """True if `print_result` prints the text: no other form is chosen, or it goes to a file."""
+    return chosen_form(options) is None or options.output is not None
 
 
 def _writable(text: str) -> Path:
@@ -177,7 +192,7 @@ def print_result(
     options: argparse.Namespace,
     text: str,
     forms: Mapping[str, Callable[[], str]],
-    show: Callable[[str], None] = print,
+    show: Callable[[str], None] | None = None,
 ) -> None:
     """Prints or writes a result in the form of the options.
 
@@ -185,17 +200,31 @@ def print_result(
         options: those of `add_forms`.
         text: the result for people; it is also printed if a file is written.
         forms: the functions that make the other forms, by the names of their options.
-        show: prints the text.
+        show: prints the text; None for `print_fitted`.
     """
-    form = next((make().rstrip("\n") for name, make in forms.items() if vars(options)[name]), None)
-    if options.output is None and form is not None:
-        print(form, flush=True)
-        return
-    show(text)  # first, so that it is not lost if the file cannot be written
-    sys.stdout.flush()
+    form = chosen_form(options)
+    result = text if form is None else forms[form]().rstrip("\n")
+    if prints_text(options):
+        (show or print_fitted)(text)  # first, so that it is not lost if the file cannot be written
+        sys.stdout.flush()
+    else:
+        print(result, flush=True)
     if options.output is not None:
-        save_text(options.output, (text if form is None else form) + "\n")
+        save_text(options.output, result + "\n")
         print(options.output)
+
+
+def terminal_width() -> int | None:
+    """The columns of the terminal that shows the output; None if it goes to a file or a program."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def print_fitted(text: str) -> None:
+    """Prints a text; lines that are too long for the terminal continue below, indented."""
+    from tictac_env.arena.report import wrapped  # only now, so that --help is quick
+
+    width = terminal_width()
+    print("\n".join(part for line in text.split("\n") for part in ([line] if width is None else wrapped(line, width))))
 
 
 def add_workers(parser: argparse._ActionsContainer, default: int = 1) -> None:

@@ -22,6 +22,7 @@ from tictac_apps.grading.classes import class_tournament, grade_class
 from tictac_apps.grading.grading import PAGE, Grade, grade, gradescope, nbgrader, points
 from tictac_apps.grading.rubric import assignment_folder, assignments, load_rubric
 from tictac_apps.grading.submissions import handed_in_by_all, is_class
+from tictac_env.arena.game_record import games_as_csv
 from tictac_env.games import get_game
 from tictac_env.storage import save_text
 
@@ -40,7 +41,7 @@ def add_grade(parser: argparse.ArgumentParser) -> None:
         metavar="GAME",
         help="the rubric's game; needed if the game is your own, as module:Name-v0",
     )
-    forms = add_forms(parser, csv="the points of all submissions")
+    forms = add_forms(parser, "the points of all submissions", "the games of --tournament")
     forms.add_argument("--format", choices=FORMATS, help="print the result in the format of this platform")
     parser.add_argument("--cell", metavar="NAME", help="print only the points of this line of the rubric")
     parser.add_argument("--tournament", action="store_true", help="also let all submissions play each other")
@@ -69,7 +70,7 @@ def run_grade(options: argparse.Namespace) -> int:
       tictac grade --assignment minimax --hand-out work        (the pupils' files)
       tictac grade work/submission.py --assignment minimax
       tictac grade class/ --assignment minimax --tournament --csv -o grades.csv
-      tictac grade submission.py --assignment mine.toml --format gradescope -o results.json
+      tictac grade submission.py --assignment mine.toml --format gradescope
       tictac grade --make-zip minimax --wheels wheels/         (for Gradescope)
     """
     path = sys.path[:]
@@ -103,9 +104,11 @@ def _run(options: argparse.Namespace) -> int:
     for path in options.submissions:
         if not path.exists():
             raise ValueError(f"there is no submission {str(path)!r}")
+    if options.csv_games and not options.tournament:
+        raise ValueError("--csv-games needs --tournament: without one there are no games")
     alone = len(options.submissions) == 1 and not is_class(options.submissions[0], rubric.file)
     if alone or options.cell is not None or options.format == "gradescope":
-        if len(options.submissions) > 1 or options.tournament or options.csv:
+        if len(options.submissions) > 1 or options.tournament or options.csv or options.csv_games:
             raise ValueError("a single submission has no table and no tournament; --cell and gradescope take only one")
         if options.cell is not None:
             print(points(options.submissions[0], rubric, options.cell, unconfined=options.unconfined))
@@ -115,11 +118,12 @@ def _run(options: argparse.Namespace) -> int:
         return 0
     class_ = handed_in_by_all(options.submissions, rubric.file)
     report = grade_class(class_, rubric, options.workers, options.page, progress=True, unconfined=options.unconfined)
-    text = str(report)
+    text, forms = str(report), {"json": lambda: as_json(report.to_dict()), "csv": report.to_csv}
     if options.tournament:
         tournament = class_tournament(report)
         text = f"{text}\n\n{tournament}\n\n{tournament.ratings()}"
-    _print(options, text, {"json": lambda: as_json(report.to_dict()), "csv": report.to_csv}, report.grades)
+        forms["csv_games"] = lambda: games_as_csv(tournament)
+    _print(options, text, forms, report.grades)
     return 0
 
 

@@ -31,15 +31,17 @@ from tictac_apps.cli.arguments import (
     decimal,
     default_of,
     game_named,
+    print_fitted,
     print_result,
+    terminal_width,
     whole_number,
 )
 from tictac_apps.language_models.text_policy import IN_FLIGHT, MOST_IN_FLIGHT, TextPolicy
-from tictac_env.arena import Ratings, Tournament, prove, round_robin, sampled_openings
+from tictac_env.arena import Measure, Ratings, Tournament, prove, round_robin, sampled_openings
 from tictac_env.arena.audit_record import RECORD, save_card
 from tictac_env.arena.auditing import audit
-from tictac_env.arena.game_record import games_as_csv
-from tictac_env.arena.proof import CLAIMS
+from tictac_env.arena.game_record import games_as_csv, name_of_game
+from tictac_env.arena.proof import CLAIMS, Ply
 from tictac_env.checks import SEATS
 from tictac_env.games import did_you_mean, game_name
 from tictac_env.games.registry import known_names
@@ -98,7 +100,7 @@ def add_audit(parser: argparse.ArgumentParser) -> None:
         help="keep its answers there, and ask nothing again that it has answered (default: %(default)s)",
     )
     add_seed(parser)
-    add_forms(parser)
+    add_forms(parser, "the figures on the positions")
     add_file(
         parser,
         "--card",
@@ -160,9 +162,10 @@ def run_audit(options: argparse.Namespace) -> int:
                 symmetric=not options.no_symmetry,
             )
     text = record.to_text(shutil.get_terminal_size().columns)
-    print_result(
-        options, text, {"json": record.to_json}, _print_in_colour
-    )  # first, in case that nothing can be written
+    measures = [dataclasses.asdict(measure) for measure in record.measures]
+    columns = [field.name for field in dataclasses.fields(Measure)]
+    forms = {"json": record.to_json, "csv": lambda: csv_of(columns, measures)}
+    print_result(options, text, forms, _print_in_colour)  # first, in case that nothing can be written
     if folder is not None:
         save_card(record, folder)
     return 0
@@ -210,7 +213,7 @@ def add_prove(parser: argparse.ArgumentParser) -> None:
     )
     add_seed(parser)
     add_workers(parser)
-    add_forms(parser)
+    add_forms(parser, "the counts of each ply", "the games that refute the claim")
 
 
 def run_prove(options: argparse.Namespace) -> int:
@@ -224,12 +227,13 @@ def run_prove(options: argparse.Namespace) -> int:
     Examples:
       tictac prove minimax --seat second
       tictac prove q.npz --claim wins
-      tictac prove ntuple:proven --game ConnectFour-v0 --claim wins --store proof --workers 2
+      tictac prove ntuple:proven --game ConnectFour-v0 --claim wins --store proof
     """
+    game = chosen_game(options, options.player)
     proof = prove(
         options.player,
         SEATS.index(options.seat),
-        chosen_game(options, options.player),
+        game,
         claim=options.claim,
         refutations=options.refutations,
         seed=options.seed,
@@ -239,7 +243,13 @@ def run_prove(options: argparse.Namespace) -> int:
     )
 
     record = {"proven": proof.proven, "holds": proof.holds, **dataclasses.asdict(proof)}
-    print_result(options, str(proof), {"json": lambda: as_json(record)})
+    start = {"game": name_of_game(game), "player": options.player, "seat": options.seat, "claim": options.claim}
+    forms = {
+        "json": lambda: as_json(record),
+        "csv": lambda: csv_of([field.name for field in dataclasses.fields(Ply)], record["plies"]),
+        "csv_games": lambda: csv_of([*start, "moves"], [{**start, "moves": moves} for moves in proof.refutations]),
+    }
+    print_result(options, str(proof), forms)
     return 0 if proof.holds else 1
 
 
@@ -262,7 +272,7 @@ def add_tournament(parser: argparse.ArgumentParser) -> None:
     )
     add_seed(parser)
     add_workers(parser)
-    add_forms(parser, csv="the ratings", csv_games="the games")
+    add_forms(parser, "the ratings", "the games")
 
 
 def run_tournament(options: argparse.Namespace) -> int:
@@ -275,10 +285,11 @@ def run_tournament(options: argparse.Namespace) -> int:
     Examples:
       tictac tournament random rule minimax:2 mcts:100 --openings 2
       tictac tournament random mine=q.npz yours=bots:act --games 200
-      tictac tournament level:3 level:4 --game ConnectFour-v0 --openings 8 --sample 50 --store results
-      tictac tournament level:8 mcts:5000 --game ConnectFour-v0 --openings 2 --workers 4
-      tictac tournament level:8 mcts:5000 --game ConnectFour-v0 --store results --ray auto
+      tictac tournament level:3 level:4 --openings 4 --sample 50 --store results
+      tictac tournament level:8 mcts:5000 --game ConnectFour-v0 --workers 4
+      tictac tournament level:8 mcts:5000 --game ConnectFour-v0 --ray auto
       tictac tournament random rule --csv -o ratings.csv
+      tictac tournament random rule --csv-games -o games.csv
     """
     players = _by_name(options.players)
     if options.anchor is not None and options.anchor not in players:
@@ -307,7 +318,7 @@ def run_tournament(options: argparse.Namespace) -> int:
         "csv": lambda: csv_of(list(rows[0]), rows),
         "csv_games": lambda: games_as_csv(tournament),
     }
-    print_result(options, f"{tournament}\n\n{ratings}", forms)
+    print_result(options, f"{tournament}\n\n{ratings}", forms, lambda _: print_fitted(_tables(tournament, ratings)))
     return 0
 
 
@@ -428,7 +439,10 @@ def _record(tournament: Tournament, ratings: Ratings) -> dict[str, Any]:
         "first_advantage": dataclasses.asdict(ratings.first_advantage.finite),
         "draws": dataclasses.asdict(ratings.draws.finite),
         "drawing": list(tournament.drawing),
-        "forfeits": [
-            {"player": game.forfeited_by, "moves": game.moves, "why": game.forfeit} for game in tournament.forfeits
-        ],
+        "forfeits": [dataclasses.asdict(game.as_forfeit()) for game in tournament.forfeits],
     }
+
+
+def _tables(tournament: Tournament, ratings: Ratings) -> str:
+    width = terminal_width()
+    return f"{tournament.to_text(width)}\n\n{ratings.to_text(width)}"

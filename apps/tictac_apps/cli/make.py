@@ -55,7 +55,7 @@ def run_export_agent(options: argparse.Namespace) -> int:
       tictac export agent ntuple:4 -o submission.py
       tictac export agent models/dqn.zip -o submission.py
       tictac export agent minimax:6 --game KInARow-v0:5x6-4 -o small.py
-      tictac export agent q.npz -o tictactoe.py               an agent of tic-tac-toe, as its file says
+      tictac export agent q.npz -o tictactoe.py         the game is that of the file
     """
     if options.output.suffix != ".py":
         raise ValueError(f"--output must end in .py, not {str(options.output)!r}")
@@ -112,7 +112,7 @@ def run_dataset_prompts(options: argparse.Namespace) -> int:
     Examples:
       tictac dataset prompts prompts.jsonl
       tictac dataset prompts prompts.jsonl --rows 500 --test 0.2 --list-moves
-      tictac dataset prompts connect4.jsonl --game ConnectFour-v0 --rows 10000 --seed 1
+      tictac dataset prompts connect4.jsonl --game ConnectFour-v0 --rows 10000
     """
     check_format(options.output)
     check_writable(options.output)
@@ -177,8 +177,8 @@ def run_serve(options: argparse.Namespace) -> int:
       tictac serve                                    http://127.0.0.1:8000/
       tictac serve --checkpoints models --store results.sqlite
       tictac serve --game examples.hex:Hex-v0:4       and a game of your own
-      tictac serve --host 0.0.0.0 --league class-7b   for a class; its agents are saved
-      tictac serve --host 0.0.0.0 --trainings 4       on a machine with four cores or more
+      tictac serve --host 0.0.0.0 --league class-7b   for a class, with its agents
+      tictac serve --host 0.0.0.0 --trainings 4       on four cores or more
       tictac serve --host 0.0.0.0 --allowed-host games.school.example
     """
     serve(

@@ -75,7 +75,7 @@ def run_play(options: argparse.Namespace) -> int:
     Examples:
       tictac play                                      tic-tac-toe against level:5
       tictac play level:3 --game ConnectFour-v0 --seat second
-      tictac play q.npz                                against an agent you have trained, at its game
+      tictac play q.npz                                your agent, at its game
       tictac play minimax --window --position 51
       tictac play human --game KInARow-v0:5x6-4        two people at one keyboard
       tictac play level:7 rule --delay 0.5             two players, watched
@@ -116,7 +116,7 @@ class Table(ABC):
         """Shows a game of two players to its end, with a pause of `delay` seconds before each move.
 
         Raises:
-            IllegalMove, gymnasium.error.DependencyNotInstalled, KeyboardInterrupt: as `play` does.
+            gymnasium.error.DependencyNotInstalled, KeyboardInterrupt: as `play` does.
         """
 
     @abstractmethod
@@ -124,7 +124,6 @@ class Table(ABC):
         """Plays a game to its end; True if the person wants another game.
 
         Raises:
-            IllegalMove: a player's choice is illegal.
             gymnasium.error.DependencyNotInstalled: it needs pygame, which is missing.
             KeyboardInterrupt: Ctrl-C was pressed.
         """
@@ -132,7 +131,7 @@ class Table(ABC):
     def _play_on(self, session: Session) -> bool:
         """Takes turns until the game ends and stays ended; True if the person wants another game."""
         while True:
-            if session.position.is_over:
+            if session.over:
                 if (wants := self._after(session)) is not None:
                     return wants
             elif not session.persons_turn:
@@ -146,7 +145,7 @@ class Table(ABC):
 
     @abstractmethod
     def _reply(self, session: Session, delay: float = 0) -> None:
-        """Plays the move of the player to move, after `delay` seconds."""
+        """Plays the move of the player to move, after `delay` seconds. A player that fails forfeits the game."""
 
     @abstractmethod
     def _after(self, session: Session) -> bool | None:
@@ -179,7 +178,7 @@ class TerminalTable(Table):
 
     def watch(self, session: Session, delay: float) -> None:
         self._show(f"{_who_plays(session)}\n\n{session.position}")
-        while not session.position.is_over:
+        while not session.over:
             self._reply(session, delay)
             self._show(f"\n{session.position}")
         self._show(f"{session.result()} The game: {_moves(session)}")
@@ -224,9 +223,8 @@ class TerminalTable(Table):
         if on_terminal := sys.stdout.isatty():  # to be written over
             print(thinking := f"{who} thinks ...", end="\r", flush=True)
         time.sleep(delay)
-        action = session.choose()
-        session.play(action)
-        played = f"{who} plays {format_moves(session.position.game, [action])}."
+        action = session.reply()
+        played = f"{who} fails." if action is None else f"{who} plays {format_moves(session.position.game, [action])}."
         self._show(played.ljust(len(thinking)) if on_terminal else played)
 
     def _hint(self, session: Session) -> None:
@@ -273,7 +271,7 @@ class WindowTable(Table):
     def watch(self, session: Session, delay: float) -> None:
         window = self._window
         try:
-            while not session.position.is_over:
+            while not session.over:
                 self._reply(session, delay)
             window.title = f"{session.result()} - Esc: close"
             while True:
@@ -282,13 +280,13 @@ class WindowTable(Table):
             pass
 
     def _reply(self, session: Session, delay: float = 0) -> None:
-        def choose() -> int:
+        def reply() -> None:
             time.sleep(delay)
-            return session.choose()
+            session.reply()
 
         seat = session.position.seat
         self._window.title = f"{_named(session, seat)} thinks ..."
-        session.play(self._wait_for(session, choose))
+        self._wait_for(session, reply)
 
     def _turn(self, session: Session) -> bool:
         position, window = session.position, self._window

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tictac_env.arena.play import raised
 from tictac_env.checks import one_of
 from tictac_env.envs.protocol import PLAY_AS
 from tictac_env.policies import OpponentPool, Player, Policy, answer
@@ -29,6 +30,7 @@ class Session:
         position: the present position.
         sides: the policies of both sides; of an `OpponentPool` the member that was drawn for this game.
         state: the RNG state after the draws so far, for the next game.
+        forfeit: why the player to move has forfeited the game; "" if it has not.
     """
 
     def __init__(self, start: Position, sides: Sequence[Player | None], state: int) -> None:
@@ -36,6 +38,7 @@ class Session:
         self.position = start
         self._names = [None if side is None else side.name for side in sides]
         self.sides = [None if side is None else self._member(side.policy) for side in sides]
+        self.forfeit = ""
         self._before: list[Position] = []
 
     def _member(self, policy: Policy) -> Policy:
@@ -48,9 +51,14 @@ class Session:
         return mix(self.state)
 
     @property
+    def over(self) -> bool:
+        """True if the game is over, or forfeited."""
+        return bool(self.forfeit) or self.position.is_over
+
+    @property
     def persons_turn(self) -> bool:
         """True if a person is to move."""
-        return not self.position.is_over and self.sides[self.position.seat] is None
+        return not self.over and self.sides[self.position.seat] is None
 
     @property
     def hot_seat(self) -> bool:
@@ -65,22 +73,29 @@ class Session:
         """Plays a move for the side to move.
 
         Raises:
+            ValueError: the game is forfeited.
             IllegalMove: it is illegal.
         """
+        if self.forfeit:
+            raise ValueError(f"the game is over: {self.result()}")
         after = self.position.play(action)
         self._before.append(self.position)
         self.position = after
 
-    def choose(self) -> int:
-        """The action of the player to move; the game does not change.
-
-        Raises:
-            IllegalMove: its choice is illegal; the message names it.
+    def reply(self) -> int | None:
+        """Plays the move of the player to move, and returns its action; None if the player fails, which forfeits the
+        game.
         """
         position, policy = self.position, self.sides[self.position.seat]
         if policy is None:
             raise ValueError(f"it is a person's turn: {position!r}")
-        return answer(policy, position.game, position.own, position.opp, position.moves, self._draw())[0]
+        try:
+            action = answer(policy, position.game, position.own, position.opp, position.moves, self._draw())[0]
+        except (Exception, SystemExit) as error:
+            self.forfeit = raised(error, policy)
+            return None
+        self.play(action)
+        return action
 
     @property
     def can_take_back(self) -> bool:
@@ -94,11 +109,15 @@ class Session:
             return False
         self.position = self._before[turns[-1]]
         del self._before[turns[-1] :]
+        self.forfeit = ""
         return True
 
     def result(self) -> str:
         """The result as a sentence; the game must be over."""
         outcome = self.position.outcome
+        if self.forfeit:
+            loser, winner = (self.name(seat) for seat in (self.position.seat, 1 - self.position.seat))
+            return f"{loser} forfeits: {self.forfeit}. {'You win' if winner is None else f'{winner} wins'}."
         if outcome is None:
             raise ValueError(f"the game is not over: {self.position!r}")
         if outcome.winner is None:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from types import ModuleType
-from typing import TypedDict
+from typing import Any, TypedDict
 
 import gymnasium as gym
 import numpy as np
@@ -21,14 +21,17 @@ import pettingzoo
 import tictac_env
 from tictac_apps.cli.arguments import (
     add_file,
+    add_forms,
     add_game_option,
-    add_json,
     add_moves,
     add_number,
     as_json,
     chosen_game,
     decimal,
     default_of,
+    print_fitted,
+    print_result,
+    prints_text,
     whole_number,
 )
 from tictac_env.compiled.kernels import CACHE_FOLDER, KEPT, VARIABLE
@@ -39,9 +42,9 @@ from tictac_env.policies import POLICIES
 from tictac_env.position import Position, format_moves
 from tictac_env.render import render_rgb, render_svg
 from tictac_env.render.text import side_name
-from tictac_env.solver import NotProven, Solver
+from tictac_env.solver import NotProven, Solution, Solver
 from tictac_env.solver.enumerate import moves_in_words, moves_to_win
-from tictac_env.storage import save_text, writing
+from tictac_env.storage import csv_of, save_text, writing
 
 
 def add_solve(parser: argparse.ArgumentParser) -> None:
@@ -53,7 +56,7 @@ def add_solve(parser: argparse.ArgumentParser) -> None:
     memory = default_of(Solver, "table_megabytes")
     add_number(parser, "--table", decimal(), "the memory of the search", memory, "MB")
     parser.add_argument("--no-book", action="store_true", help="search, and do not use the opening book")
-    add_json(parser)
+    add_forms(parser, "the legal moves with their values")
 
 
 def run_solve(options: argparse.Namespace) -> int:
@@ -74,37 +77,49 @@ def run_solve(options: argparse.Namespace) -> int:
     """
     began = time.monotonic()
     position = Position.from_moves(chosen_game(options), " ".join(options.moves))
-    header = {"game": describe_game(position.game), "moves": position.to_moves()}
+    record: dict[str, Any] = {"game": describe_game(position.game), "moves": position.to_moves()}
+    board = f"{game_name(position.game) or position.game}\n{position}"
     solver = Solver(position.game, options.table, options.threads, opening_book=not options.no_book)
-    if not options.json:
-        print(f"{game_name(position.game) or position.game}\n{position}", flush=True)
+    if prints_text(options):
+        print(board, flush=True)  # before the search, which may take long
+    moves = list[dict[str, Any]]()
     try:
         solution = solver.solve_many([position], options.weak, time_limit=options.time_limit)[0]
     except NotProven as limit:
-        bounds = limit.bounds
-        if options.json:
-            proven = bounds._asdict() | {"seconds": round(bounds.seconds, 6), "weak": options.weak}
-            print(as_json(header | {"score": None} | proven))
-        else:
-            print(f"not proven: in [{bounds.lower}, {bounds.upper}] after {bounds.nodes:,} nodes")
-        return 1
-    nodes, seconds = solver.nodes, solver.seconds
-    end = None if options.time_limit is None else began + options.time_limit
-    line = None if options.weak else _best_line(solver, position, end)
-    if options.json:
+        bounds, status = limit.bounds, 1
+        text = f"not proven: in [{bounds.lower}, {bounds.upper}] after {bounds.nodes:,} nodes"
+        proven = bounds._asdict() | {"seconds": round(bounds.seconds, 6), "weak": options.weak}
+        record |= {"score": None} | proven
+    else:
+        nodes, seconds, status = solver.nodes, solver.seconds, 0
+        end = None if options.time_limit is None else began + options.time_limit
+        line = None if options.weak else _best_line(solver, position, end)
+        moves = _moves_with_values(position, solution, options.weak)
+        lines = [f"{row['move']:>3} {row['score']:>4}  {row['value']:<4}{'  best' * row['best']}" for row in moves]
+        lines.append(f"score {solution.score}: {_in_words(position, solution.score, options.weak)}")
+        lines += [] if line is None else [f"best play: {line or 'the game is over'}"]
+        text = "\n".join([*lines, f"{nodes:,} nodes, {seconds:.3f} s"])
         exact = {**solution._asdict(), "weak": options.weak, "best_play": line}
-        print(as_json(header | exact | {"nodes": nodes, "seconds": round(seconds, 6)}))
-        return 0
+        record |= exact | {"nodes": nodes, "seconds": round(seconds, 6)}
+    forms = {"json": lambda: as_json(record), "csv": lambda: csv_of(MOVE_COLUMNS, moves)}
+    print_result(options, f"{board}\n{text}", forms, lambda _: print_fitted(text))
+    return status
+
+
+MOVE_COLUMNS = ("move", "score", "value", "best")
+"""The columns of the moves as CSV."""
+
+
+def _moves_with_values(position: Position, solution: Solution, weak: bool) -> list[dict[str, Any]]:
+    """A row for each legal move."""
+    rows = list[dict[str, Any]]()
     for action, score in enumerate(solution.action_scores):
         if score is not None:
-            best = "  best" if action in solution.best_actions else ""
-            value = "" if options.weak or not score else moves_to_win(position.game, position.ply, score)
-            print(f"{format_moves(position.game, [action]):>3} {score:>4}  {'L=W'[np.sign(score) + 1]}{value:<3}{best}")
-    print(f"score {solution.score}: {_in_words(position, solution.score, options.weak)}")
-    if line is not None:
-        print(f"best play: {line or 'the game is over'}")
-    print(f"{nodes:,} nodes, {seconds:.3f} s")
-    return 0
+            number = "" if weak or not score else moves_to_win(position.game, position.ply, score)
+            move, value = format_moves(position.game, [action]), f"{'L=W'[np.sign(score) + 1]}{number}"
+            cells = move, score, value, action in solution.best_actions
+            rows.append(dict(zip(MOVE_COLUMNS, cells, strict=True)))
+    return rows
 
 
 def _in_words(position: Position, score: int, weak: bool) -> str:
@@ -205,7 +220,7 @@ def pillow() -> ModuleType:
 
 
 def add_info(parser: argparse.ArgumentParser) -> None:
-    add_json(parser)
+    add_forms(parser, "the versions of the packages")
 
 
 def run_info(options: argparse.Namespace) -> int:
@@ -216,10 +231,16 @@ def run_info(options: argparse.Namespace) -> int:
       tictac info --json
     """
     installation = information()
-    if options.json:
-        print(as_json(installation))
-    else:
-        print("\n".join(_lines(installation)))
+    versions = [
+        {"extra": extra, "package": name, "version": number}
+        for extra, packages in installation["packages"].items()
+        for name, number in packages.items()
+    ]
+    forms = {
+        "json": lambda: as_json(installation),
+        "csv": lambda: csv_of(("extra", "package", "version"), versions),
+    }
+    print_result(options, "\n".join(_lines(installation)), forms)
     return 0
 
 

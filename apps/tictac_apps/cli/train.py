@@ -6,6 +6,8 @@ import argparse
 import functools
 import json
 import re
+import sys
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -23,6 +25,7 @@ from tictac_apps.cli.arguments import (
     add_workers,
     chosen_workers,
     game_named,
+    print_fitted,
     whole_number,
 )
 from tictac_env.arena import play_match, verdict
@@ -47,18 +50,34 @@ SEATS = {
 def run_train(options: argparse.Namespace) -> int:
     """Trains an agent and reports how well it plays.
 
-    Each agent has its own options: see tictac train QLearning --help. Networks use one thread of PyTorch, because they
-    are small and more threads would slow them down. Ctrl-C ends the training and keeps what the agent has learned.
+    Without an agent it lists the agents. Each has its own options: see tictac train QLearning --help. Networks use one
+    thread of PyTorch, because they are small and more threads would slow them down. Ctrl-C ends the training and keeps
+    what the agent has learned.
 
     Examples:
       tictac train QLearning --preset self-play --stop-when-proven --save q.npz
-      tictac train DQN --seed 1 --save models/dqn           the tuned settings of tic-tac-toe
+      tictac train DQN --seed 1 --save models/dqn    the tuned settings
       tictac train DQN --game ConnectFour-v0 --opponent rule --num-envs 32
       tictac train S2Network --preset S2
-      tictac train NTupleTD --save ntuple.npz               a million games of Connect Four
+      tictac train NTupleTD --save ntuple.npz        a million games of Connect Four
     """
-    train(options)
+    if options.agent is None:
+        print("\n".join(agent_lines()))
+    else:
+        train(options)
     return 0
+
+
+def agent_lines() -> list[str]:
+    """The agents that can be trained, a line for each."""
+    names = _trainable()
+    width = max(map(len, names))
+    agents = [f"  {name:{width}}  {AGENTS[name].help}" for name in names]
+    return ["agents (tictac train AGENT --help lists the options of one):", *agents]
+
+
+def _trainable() -> list[str]:
+    return sorted(tictac_agents.trained("network", "games", "table"))
 
 
 def chosen(arguments: argparse.Namespace) -> Plan:
@@ -114,10 +133,10 @@ def _train(arguments: argparse.Namespace) -> Any:
     run = _train_network if plan.kind == "network" else _train_learner
     agent, judged = run(plan, arguments)
     if not judged and plan.is_small:
-        print(verdict(agent, plan.rules))
+        print_fitted(str(verdict(agent, plan.rules)))
     elif not judged:  # by matches, half of them in each seat
         for opponent in ("random", "rule"):
-            print(play_match(agent, opponent, plan.rules, MATCH_GAMES, arguments.seed))
+            print_fitted(str(play_match(agent, opponent, plan.rules, MATCH_GAMES, arguments.seed)))
     return agent
 
 
@@ -148,10 +167,14 @@ def _train_learner(plan: Plan, arguments: argparse.Namespace) -> tuple[Any, bool
             run = "holds no run of games" if learner.run_end is None else f"holds a run of {learner.run_end:,} games"
             raise ValueError(f"--resume: {arguments.resume} {run}, not of {total:,}")
     announce(plan, f"{total:,} games")
+    began = time.monotonic()
     if arguments.resume is None:
         learner.learn(**{f"total_{UNITS[plan.kind]}": total}, callback=callback, checkpoint=arguments.save)
     else:
         learner.resume(callback, checkpoint=arguments.save)
+    played = getattr(learner, f"num_{learner.COUNTERS[-1]}")
+    why = {"callback": PROVEN, "Ctrl-C": STOPPED}.get(learner.stopped_by, COMPLETE)
+    report_end(f"{played:,} of {total:,} games", began, why, arguments.save)
     return learner, False
 
 
@@ -178,23 +201,50 @@ def _train_network(plan: Plan, arguments: argparse.Namespace) -> tuple[Any, bool
         exact = tictac_agents.ExactEvalCallback(freq, best, arguments.stop_when_proven, verbose=1)
     callbacks = [tictac_agents.GamesCallback(freq), *([exact] if exact else [])]
     failure: OSError | None = None
+    began, why = time.monotonic(), COMPLETE
     try:
         with closing(tictac_agents.ProgressCallback(exact)) as progress:
             left = plan.length - model.num_timesteps
             model.learn(left, [*callbacks, progress], reset_num_timesteps=arguments.resume is None)
     except KeyboardInterrupt:
-        print(f"stopped after {model.num_timesteps:,} steps")
+        why = STOPPED
     except OSError as error:  # the best model so far, or what TensorBoard shows, cannot be written
-        failure = error
-    if save is not None:
-        checkpoint.save_at_the_end()
-        print(f"saved; in Python: tictac_agents.{arguments.agent}.load({str(save)!r})")
-        if exact and exact.best:
-            print(f"the best by its verdict: tictac_agents.{arguments.agent}.load({str(best)!r})")
+        failure, why = error, FAILED
+    last = exact.rows[-1] if exact and exact.rows else None
+    judged = last is not None and last.timesteps == model.num_timesteps
+    if why == COMPLETE and arguments.stop_when_proven and judged and last is not None and last.judgement.unbeatable:
+        why = PROVEN
+    checkpoint.save_at_the_end()
+    steps = f"{model.num_timesteps:,} of {plan.length:,} steps"
+    report_end(steps, began, why, save and with_suffix(save), best if exact and exact.best else None)
     if failure is not None:
         raise failure
-    last = exact.rows[-1].timesteps if exact and exact.rows else None
-    return model, last == model.num_timesteps
+    return model, judged
+
+
+COMPLETE, PROVEN, STOPPED = "all of the run", "proven unbeatable", "Ctrl-C or SIGTERM"
+FAILED = "a file could not be written"
+"""Why a training ended."""
+
+
+def report_end(done: str, began: float, why: str, save: Path | None, best: Path | None = None) -> None:
+    """Prints when a training ended and why, and the files in which the agent is.
+
+    Args:
+        done: the part of the run that is done.
+        began: the `time.monotonic` of its beginning.
+        why: why it ended.
+        save: the agent's file; None if it is not saved.
+        best: the file of the best agent so far; None if there is none.
+    """
+    print(f"ended after {done}, {time.monotonic() - began:.1f} s: {why}")
+    if save is None:
+        print("not saved: give --save FILE to keep the agent")
+        return
+    continues = "; --resume continues the run" if why in (STOPPED, FAILED) else ""
+    print(f"saved in {save}{continues}")
+    if best is not None:
+        print(f"the best by its verdict is in {best}")
 
 
 def check_resumed(agent: str, path: Path, begun: Mapping[str, Any], planned: Mapping[str, Any]) -> None:
@@ -214,13 +264,14 @@ def announce(plan: Plan, run: str) -> None:
         sentence += " against itself" if plan.opponent is None else f" against {plan.opponent}, {SEATS[plan.seat]}"
         gamma = plan.discount if plan.kind == "network" else getattr(plan.settings, "gamma", None)
         run += f", start {plan.start}" + ("" if gamma is None else f", gamma {gamma:g}")
-    print(f"{sentence}: {run}", flush=True)
+    print_fitted(f"{sentence}: {run}")
+    sys.stdout.flush()
 
 
 def add_train(parser: CommandParser) -> None:
     """Adds the agents as commands, each with its settings as options."""
-    agents = parser.add_subparsers(title="agents", dest="agent", metavar="AGENT", required=True)
-    for name in sorted(tictac_agents.trained("network", "games", "table")):
+    agents = parser.add_subparsers(title="agents", dest="agent", metavar="AGENT")
+    for name in _trainable():
         agents.add_parser(name, help=AGENTS[name].help, fill=functools.partial(_add_settings, name))
 
 

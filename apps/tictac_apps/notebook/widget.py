@@ -86,7 +86,7 @@ class NotebookTable:
             ValueError: it is not the person's turn, or `action` is not an action.
             IllegalMove: it is illegal; nothing has changed.
         """
-        if not self._session.persons_turn and not self.position.is_over:
+        if not self._session.persons_turn and not self._session.over:
             raise ValueError(f"it is {self._name}'s turn: {self.position!r}; undo, or begin a new game")
         self._session.play(action)
         self._continue()
@@ -142,15 +142,13 @@ class NotebookTable:
 
     def _continue(self) -> None:
         """Lets the opponent play if it is its turn, then shows the position."""
-        session, problem = self._session, ""
+        session = self._session
         try:
-            while not (session.persons_turn or session.position.is_over):
+            while not (session.persons_turn or session.over):
                 self._report(thinking=True)
-                session.play(session.choose())
-        except Exception as error:  # a policy may raise anything; the person can still undo or begin again
-            problem = f"{self._name} failed: {type(error).__name__}: {error}"
+                session.reply()
         finally:
-            self._report(problem=problem)  # after Ctrl-C too, `thinking` must end
+            self._report()  # after Ctrl-C too, `thinking` must end
         if session.persons_turn and any(self._shows.values()):
             self._report_insights()
 
@@ -185,7 +183,7 @@ class NotebookTable:
 
     def _status(self, thinking: bool) -> str:
         session = self._session
-        if session.position.is_over:
+        if session.over:
             return session.result()
         side = side_name(session.position.game, session.position.seat)
         if session.hot_seat:

@@ -22,7 +22,7 @@ MISTAKES = [
     ("train QLearning --resume nobody.npz", "'nobody.npz'"),
     ("train DQN --tensorboard bot.bin", "'bot.bin'"),
     ("export agent rule", "the following arguments are required: -o/--output"),
-    ("train", "AGENT, one of AlphaZero, DQN"),
+    ("train nobody", "AlphaZero"),
     ("export", "COMMAND, one of page, agent"),
     ("completion", "one of bash, zsh"),
     ("export rule", "invalid choice: 'rule'"),

@@ -52,6 +52,9 @@ def test_a_class_has_a_table_and_a_tournament(here: Path, capsys: pytest.Capture
         ["anna", "2", "2"],
         ["bert", "0", "2"],
     ]
+    assert cli.main([*words[:-1], "--csv-games", "--tournament"]) == 0
+    assert capsys.readouterr().out.startswith("game,first,second,result,forfeit,")
+    assert cli.main([*words[:-1], "--csv-games"]) == 2 and "--tournament" in capsys.readouterr().err
     assert cli.main(["grade", "class/anna.py", "class/bert.py", "--assignment", "small.toml", "--json"]) == 0
     assert len(json.loads(capsys.readouterr().out)["grades"]) == 2
 

@@ -217,3 +217,6 @@ def test_a_refuted_claim_is_told_by_the_exit_status(capsys: pytest.CaptureFixtur
     assert cli.main(["prove", "minimax", "--claim", "wins", "--refutations", "2", "--json"]) == 1
     found = json.loads(capsys.readouterr().out)
     assert found["holds"] is False and len(found["refutations"]) == 2
+    assert cli.main(["prove", "minimax", "--claim", "wins", "--refutations", "2", "--csv-games"]) == 1
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert [row["moves"] for row in rows] == found["refutations"] and rows[0]["player"] == "minimax"

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
+import csv
 import io
+import json
 import runpy
 import shlex
 import subprocess
@@ -206,3 +209,86 @@ def test_the_program_with_the_packages_name_plays_without_a_command(
     monkeypatch.setattr(cli, "main", lambda words: given.append(words) or 0)
     monkeypatch.setattr(sys, "argv", ["tictac-env", *words])
     assert tictac_apps.command.play() == 0 and given == [ran]
+
+
+RESULTS = {
+    "solve": "solve 15 --game TicTacToe-v0",
+    "audit": "audit rule --quick",
+    "prove": "prove rule",
+    "tournament": "tournament random rule --games 4",
+    "info": "info",
+}
+"""Short command lines of commands that have a result; `tictac grade` has its own test."""
+
+
+def options_of(name: str) -> set[str]:
+    """The options of a command."""
+    parser = make_parser()
+    parser.fill_all()
+    for word in name.split():
+        (commands,) = (action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
+        parser = commands.choices[word]
+    return {option for action in parser._actions for option in action.option_strings}
+
+
+def test_every_command_that_has_a_result_has_all_its_forms() -> None:
+    forms = {"--json", "--csv", "-o", "--output"}
+    formed = {name for name in COMMANDS if options_of(name) & {"--json", "--csv"}}
+    assert formed == {*RESULTS, "grade"} and all(forms <= options_of(name) for name in formed)
+    assert {name for name in COMMANDS if "--csv-games" in options_of(name)} == {"tournament", "grade", "prove"}
+
+
+@pytest.mark.parametrize("words", RESULTS.values(), ids=RESULTS)
+def test_the_forms_of_a_result_are_the_same_in_every_command(
+    words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fields(text: str, form: str) -> list[str]:
+        return list(json.loads(text)) if form == "--json" else next(csv.reader(io.StringIO(text)))
+
+    assert cli.main(words.split()) in (0, 1)
+    text = capsys.readouterr().out
+    for form in ("--json", "--csv"):
+        path = tmp_path / form
+        assert cli.main([*words.split(), form]) in (0, 1)
+        printed = capsys.readouterr().out
+        assert cli.main([*words.split(), form, "-o", str(path)]) in (0, 1)
+        out = capsys.readouterr().out
+        assert fields(path.read_text(), form) == fields(printed, form)
+        assert out.splitlines()[0] == text.splitlines()[0] and out.endswith(f"\n{path}\n")
+        assert form == "--json" or len(printed.splitlines()) > 1
+    assert cli.main([*words.split(), "-o", str(tmp_path / "text")]) in (0, 1)
+    assert (tmp_path / "text").read_text().splitlines()[0] == text.splitlines()[0]
+    with pytest.raises(SystemExit, match="2"):
+        cli.main([*words.split(), "--json", "--csv"])
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "tournament random rule minimax:1 minimax:2 minimax:3 level:1 level:2 minimax-first minimax --games 2",
+        "prove rule",
+        "train QLearning --total-episodes 20",
+        "train",
+        "solve 15 --game TicTacToe-v0",
+    ],
+)
+def test_results_fit_a_terminal_of_80_columns(
+    words: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert cli.main(words.split()) in (0, 1)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines and max(map(len, lines)) <= 80
+    if "tournament" in words:
+        tables = [line.split() for line in lines if line.startswith("player ")]
+        assert [head.count("v") for head in tables] == [5, 4, 0] and lines[-1].endswith("resampled.")
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS.keys() - {"bench"}))
+def test_help_fits_a_terminal_of_80_columns(
+    name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    _, out, _ = ends([*name.split(), "--help"], capsys)
+    assert [line for line in out.splitlines() if len(line) > 80] == []

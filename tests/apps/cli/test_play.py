@@ -86,6 +86,29 @@ def test_two_players_are_watched_move_by_move(
     assert cli.main([*words, "--position", "5"]) == 0 and capsys.readouterr().out == out
 
 
+def failing(observation: Any, mask: Any) -> int:
+    return int(mask.argmax()) if mask.sum() > 6 else 1 // 0
+
+
+def test_a_player_that_fails_forfeits_the_game_to_a_person_and_undo_goes_back() -> None:
+    person, game = Person("5", "9", "undo", "2", "no"), session(failing)
+    assert person.play(game) is False and game.position.to_moves() == "512"
+    assert sum("failing forfeits: ZeroDivisionError" in seen and "You win." in seen for seen in person.seen) == 2
+    assert game.over and not game.persons_turn and "test_play.py, line" in game.result()
+
+
+def test_a_player_that_fails_forfeits_the_game_that_is_watched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "failing_bot.py").write_text("def stuck(observation, mask):\n    return 4\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    assert cli.main(["play", "failing_bot.py:stuck", "minimax", "--game", TTT, "--delay", "0", "--seed", "3"]) == 0
+    out, err = capsys.readouterr()
+    assert "stuck (X) fails." in out and "stuck forfeits: illegal move: stuck chose action 4" in out and err == ""
+    assert "minimax wins. The game: 5" in out
+
+
 def test_two_people_share_a_keyboard() -> None:
     person, game = Person("5", "1", "undo", "2", "quit"), session(None)
     assert not person.play(game)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import _thread
 import json
 import re
 import shlex
+import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -178,7 +181,56 @@ def test_on_a_large_game_a_match_says_how_good_the_agent_is(
     made = agent_of(*words_of(agent, run | {"game": "ConnectFour-v0", "seed": 5}))
     said = capsys.readouterr().out.splitlines()
     assert said[0].startswith(f"{agent} on ConnectFour-v0 against ")
-    assert said[1:] == [str(play_match(made, who, "ConnectFour-v0", 6, 5)) for who in ("random", "rule")]
+    assert said[1].startswith("ended after ") and said[2].startswith("not saved: give --save")
+    assert said[3:] == [str(play_match(made, who, "ConnectFour-v0", 6, 5)) for who in ("random", "rule")]
+
+
+@pytest.mark.parametrize(
+    ("words", "ended"),
+    [
+        ("QLearning --total-episodes 50", "50 of 50 games, S s: all of the run"),
+        ("QLearning --preset self-play --stop-when-proven", "4,000 of 9,000 games, S s: proven unbeatable"),
+        ("GameTree --game TicTacToe-v0 --total-games 40", "40 of 40 games, S s: all of the run"),
+        ("DQN --num-envs 8 --total-timesteps 64", "64 of 64 steps, S s: all of the run"),
+    ],
+)
+def test_the_end_says_when_and_why_and_what_is_saved(
+    words: str, ended: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if words.startswith("DQN"):
+        pytest.importorskip("sb3_contrib")
+    path = tmp_path / "agent"
+    saved = path.with_suffix(".zip" if words.startswith("DQN") else ".npz")
+    assert cli.main(["train", *words.split(), "--save", str(path if words.startswith("DQN") else saved)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    (at,) = (number for number, line in enumerate(lines) if line.startswith("ended after"))
+    assert re.sub(r"\d+\.\d s", "S s", lines[at]) == f"ended after {ended}"
+    assert lines[at + 1] == f"saved in {saved}" and saved.exists()
+
+
+@pytest.mark.parametrize("agent", ["QLearning", "DQN"])
+def test_ctrl_c_is_named_as_the_reason_and_how_to_continue(
+    agent: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if agent == "DQN":
+        pytest.importorskip("sb3_contrib")
+        monkeypatch.setattr(tictac_agents.DQN, "learn", lambda *words, **more: signal.raise_signal(signal.SIGINT))
+    else:
+        monkeypatch.setattr(train, "announce", lambda *words: threading.Timer(1.0, _thread.interrupt_main).start())
+    path = tmp_path / f"agent{'.zip' if agent == 'DQN' else '.npz'}"
+    length = "--total-timesteps" if agent == "DQN" else "--total-episodes"
+    assert cli.main(["train", agent, length, "1000000000", "--save", str(path)]) == 0
+    out = capsys.readouterr().out
+    assert "s: Ctrl-C or SIGTERM\n" in out and f"saved in {path}; --resume continues the run\n" in out
+
+
+def test_without_an_agent_the_agents_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["train"]) == 0
+    _, *lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == sorted(trained("network", "games", "table"))
+    assert all(line.endswith(AGENTS[line.split()[0]].help) and len(line) <= 80 for line in lines)
+    with pytest.raises(SystemExit, match="2"):
+        cli.main(["train", "Qlearning"])
 
 
 @pytest.mark.parametrize(

@@ -179,8 +179,9 @@ def test_an_opponent_that_fails_is_named_and_the_game_goes_on() -> None:
     board = board_of(fails)
     click(board, 4)
     click(board, 8)
-    assert "failed: RuntimeError: out of memory" in board.view["problem"] and not board.view["thinking"]
-    with pytest.raises(ValueError, match="turn"):
+    assert "forfeits: RuntimeError: out of memory" in board.view["status"] and not board.view["thinking"]
+    assert board.view["status"].endswith("You win.") and not board.view["open"]
+    with pytest.raises(ValueError, match=r"the game is over: .* forfeits"):
         board.table.play(board.position.legal_actions[0])
     board.table.undo()
     assert board.view["open"] and not board.view["problem"]
@@ -192,7 +193,7 @@ def test_an_opponent_that_fails_is_named_and_the_game_goes_on() -> None:
     assert board.position.ply == 4
     board = board_of(lambda observation, mask: 4)
     click(board, 4)
-    assert "failed: IllegalMove" in board.view["problem"] and "action 4" in board.view["problem"]
+    assert "forfeits: illegal move" in board.view["status"] and "action 4" in board.view["status"]
 
 
 def test_an_environments_opponent_seat_and_starts_are_played() -> None:

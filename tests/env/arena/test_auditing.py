@@ -64,6 +64,13 @@ def test_it_is_json_and_comes_back(player: str) -> None:
             Audit.from_json(damaged)
 
 
+def test_a_match_with_forfeits_is_recorded_too() -> None:
+    record = judged("rule", opponents=[lambda observation, mask: 4], games=4, exact=False)
+    (match,) = record.matches
+    assert len(match.forfeits) == 4 and Audit.from_json(record.to_json()) == record
+    assert "<lambda> forfeited 4 games, the first: illegal move" in " ".join(str(record).split())
+
+
 DAMAGES: list[tuple[str, Any, str]] = [
     ("verdict.as_first.losing_line", 3, "must be a string, not 3"),
     ("verdict.as_first.unbeatable", 0, "must be true or false, not 0"),

@@ -71,6 +71,44 @@ def test_results_are_those_of_the_verdict_where_there_is_one(game: Game, name: s
             assert result.intervals == tuple((share, share) for share in result.shares)
 
 
+class Failing(FixedMap):
+    """Fails in a quarter of the positions."""
+
+    def act(self, position: Position, seed: int) -> int:
+        if (position.own ^ position.opp) % 4 == 3:
+            raise RuntimeError("not this one")
+        return super().act(position, seed)
+
+
+class Resigning(FixedMap):
+    """Says in the same positions that it has no move."""
+
+    forfeits = True
+
+    def act_many(self, batch: PositionBatch, seeds: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        return np.where((batch.own ^ batch.opp) % 4 == 3, -1, super().act_many(batch, seeds))
+
+
+@small_games
+@pytest.mark.parametrize("limits", [{}, {"max_positions": 20, "games": 200}], ids=["followed", "sampled"])
+def test_a_side_that_fails_loses_the_games_that_lead_there_and_no_others(game: Game, limits: dict[str, int]) -> None:
+    for opponent in (RandomPolicy(), Failing()):
+        other = Resigning() if isinstance(opponent, Failing) else opponent
+        failing, resigning = (
+            exact_results(one, two, game, **limits) for one, two in ((Failing(), opponent), (Resigning(), other))
+        )
+        for seat in ("as_first", "as_second"):
+            result: SeatResult = getattr(failing, seat)
+            assert dataclasses.replace(result, forfeits=()) == getattr(resigning, seat)
+            for forfeit in result.forfeits:
+                assert forfeit.player == "Failing" and forfeit.why.startswith(
+                    "RuntimeError: not this one (test_results"
+                )
+                position = Position.from_moves(game, forfeit.moves)
+                assert (position.own ^ position.opp) % 4 == 3
+        assert failing.as_first.forfeits or failing.as_second.forfeits
+
+
 @small_games
 @pytest.mark.parametrize("name", ["random", "rule", "perfect", "fixed"])
 def test_a_sure_win_counts_as_the_win_it_becomes(game: Game, name: str) -> None:

@@ -21,7 +21,16 @@ import pytest
 from conftest import breadth, lowest
 
 from tictac_agents import QLearning
-from tictac_env.arena import GameRecord, ResultStore, Tournament, all_openings, ratings, round_robin, sampled_openings
+from tictac_env.arena import (
+    GameRecord,
+    ResultStore,
+    Tournament,
+    all_openings,
+    play_match,
+    ratings,
+    round_robin,
+    sampled_openings,
+)
 from tictac_env.arena.play import GameJob, boards_together, content_hash, entrant_of, play_games
 from tictac_env.games import GAMES
 from tictac_env.policies import BatchedPolicy, RandomPolicy, load_player, make_policy
@@ -170,6 +179,36 @@ def looping(observation: Any, mask: Mask, seed: int) -> int:
         except Exception:
             continue
     return int(mask.argmax())
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="players are interrupted on POSIX systems only")
+def test_who_hangs_from_the_first_move_on_loses_a_match(monkeypatch: pytest.MonkeyPatch) -> None:
+    def hanging(observation: Any, mask: Mask) -> int:
+        while True:
+            time.sleep(60)
+
+    monkeypatch.setattr("tictac_env.arena.play.WARM_UP", 0.1)
+    match = play_match(hanging, "random", games=4, time_limit=0.05)
+    assert match.total == (0, 0, 4) and match.drawing == () and match.reversed().forfeits == match.forfeits
+    assert [forfeit.why.partition(" for the move")[0] for forfeit in match.forfeits] == ["time: more than 0.05 s"] * 4
+    assert str(match).endswith("; hanging forfeited 4 games, the first: " + match.forfeits[0].why)
+    with pytest.raises(ValueError, match="time_limit must be more than 0"):
+        play_match(hanging, "random", time_limit=0)
+
+
+class Ungrateful(RandomPolicy):
+    """Fails when it is shown the end of a game."""
+
+    one_game_at_a_time = True  # type: ignore[assignment]
+
+    def game_over(self, final: Position) -> None:
+        raise OSError("no pipe")
+
+
+def test_who_fails_at_the_end_of_a_game_has_lost_it() -> None:
+    tournament = round_robin({"bot": Ungrateful(), "rule": "rule"}, games=2)
+    assert [record.forfeit.partition(" (")[0] for record in tournament] == ["OSError: no pipe"] * 2
+    assert tournament.total("rule") == (2, 0, 0) and all(record.positions()[-1].is_over for record in tournament)
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="players are interrupted on POSIX systems only")

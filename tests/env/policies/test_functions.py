@@ -5,7 +5,9 @@ from __future__ import annotations
 import itertools
 import os
 import pickle
+import re
 import signal
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -19,14 +21,15 @@ from conftest import lowest
 
 from tictac_apps.bench.guard import guarded
 from tictac_env import Position, check_policy, connect_four_v0, play_match, tictactoe_v0, verdict
-from tictac_env.arena import exact_results, move_accuracy, prove
+from tictac_env.arena import Forfeit, audit, exact_results, move_accuracy, prove, round_robin
 from tictac_env.games import get_game
-from tictac_env.policies import BatchedPolicy, FunctionPolicy, ReflexPolicy
+from tictac_env.policies import BatchedPolicy, FunctionPolicy, ReflexPolicy, as_policy
 from tictac_env.policies.loading import run_file
 from tictac_env.position import IllegalMove
 from tictac_env.wrappers import OpponentPolicyEnv
 
 Mask = npt.NDArray[np.int8]
+TTT = get_game("TicTacToe-v0")
 
 
 def drawn(observation: Any, mask: Mask, seed: int) -> int:
@@ -81,10 +84,8 @@ def against_pettingzoos_board(player: Any) -> None:
 USES: dict[str, Callable[[Any], Any]] = {
     "check_policy": check_policy,
     "verdict": verdict,
-    "exact_results": lambda player: exact_results("random", player, "TicTacToe-v0"),
     "move_accuracy": lambda player: move_accuracy(player, "TTT-Exact-v1"),
     "prove": lambda player: prove(player, 1, "TicTacToe-v0"),
-    "play_match": lambda player: play_match("random", player, games=4),
     "one board": against_one_board,
     "many boards": against_many_boards,
     "PettingZoo's board": against_pettingzoos_board,
@@ -110,6 +111,67 @@ def test_what_is_no_legal_action_is_an_error_that_names_the_player(answer: str, 
         USES[use](wrong)
 
 
+def forfeited_in_a_tournament(player: Any) -> list[Forfeit]:
+    tournament = round_robin({"random": "random", "wrong": player, "rule": "rule"}, games=2)
+    assert len(tournament.games) == 6
+    return [record.as_forfeit() for record in tournament.forfeits]
+
+
+def forfeited_in_exact_results(player: Any) -> list[Forfeit]:
+    results = exact_results(player, "random", TTT, progress=False)
+    for seat in (results.as_first, results.as_second):
+        assert seat.exact and seat.shares.losses == 1 and str(seat.forfeits[0]) in str(results)
+    return [*results.as_first.forfeits, *results.as_second.forfeits]
+
+
+def forfeited_in_an_audit(player: Any) -> list[Forfeit]:
+    (match,) = audit("rule", TTT, "TTT-Exact-v1", [player], 4, exact=False, progress=False).matches
+    assert match.total.wins == 4
+    return list(match.forfeits)
+
+
+PLAYED: dict[str, Callable[[Any], list[Forfeit]]] = {
+    "play_match": lambda player: list(play_match("random", player, games=4).forfeits),
+    "round_robin": forfeited_in_a_tournament,
+    "exact_results": forfeited_in_exact_results,
+    "audit": forfeited_in_an_audit,
+}
+FAILURES: dict[str, tuple[Any, str]] = {
+    "raises": (lambda observation, mask: 1 // 0, r"ZeroDivisionError: .*\(test_functions\.py, line \d+\)"),
+    "exits": (lambda observation, mask: sys.exit("good-bye"), "SystemExit: good-bye"),
+    "not a number": (lambda observation, mask: float("nan"), "illegal move: .*must return an int.*nan"),
+    "words": (lambda observation, mask: "the middle", "illegal move: .*'the middle'"),
+    "a shape": (lambda observation, mask: mask, "illegal move: .*must return an int"),
+    "out of range": (lambda observation, mask: 9, "illegal move: .* chose action 9"),
+    "no action of a set": (ReflexPolicy(lambda game, own, opp: 0), "illegal move: ReflexPolicy.* chose "),
+    "a batch's shape": (BatchedPolicy(lambda observations, masks: masks), r"ValueError: .*int8 \(1, 9\)"),
+    "a batch's NaN": (BatchedPolicy(lambda observations, masks: np.full(len(masks), np.nan)), "ValueError: .*float"),
+}
+
+
+PLAYED_FAILURES = [(failure, place) for failure in FAILURES for place in PLAYED]
+PLAYED_FAILURES.remove(("no action of a set", "exact_results"))  # it has no probabilities to judge it by
+
+
+@pytest.mark.parametrize(("failure", "place"), PLAYED_FAILURES)
+def test_in_games_a_failure_costs_the_game_and_the_others_are_played(failure: str, place: str) -> None:
+    player, why = FAILURES[failure]
+    forfeits = PLAYED[place](player)
+    assert len(forfeits) == (2 if place == "exact_results" else 4)
+    for forfeit in forfeits:
+        assert re.search(why, forfeit.why) and forfeit.player in ("wrong", str(as_policy(player, TTT)))
+        assert not Position.from_moves(TTT, forfeit.moves).is_over
+
+
+@pytest.mark.parametrize("place", PLAYED)
+def test_ctrl_c_is_not_a_failure(place: str) -> None:
+    def interrupted(observation: Any, mask: Mask) -> int:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        PLAYED[place](interrupted)
+
+
 @every_use
 def test_an_occupied_cell_is_an_illegal_move(use: str) -> None:
     for middle in (lambda observation, mask: 4, BatchedPolicy(lambda observations, masks: np.full(len(masks), 4))):
@@ -122,6 +184,8 @@ def test_an_occupied_cell_is_an_illegal_move(use: str) -> None:
 def test_a_set_without_an_action_is_an_illegal_move(choices: int, use: str) -> None:
     with pytest.raises(IllegalMove, match=r"ReflexPolicy.* chose "):
         USES[use](ReflexPolicy(lambda game, own, opp: choices))
+    with pytest.raises(IllegalMove, match=r"ReflexPolicy.* chose "):
+        exact_results(ReflexPolicy(lambda game, own, opp: choices), "random", TTT)
 
 
 @every_use

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -135,9 +136,12 @@ def test_a_model_without_masks_that_plays_an_illegal_move_is_named() -> None:
         while True:
             envs.step(envs.sample_actions())
 
-    for fails in (lambda: play_match(model, "random", TTT, games=100), lambda: verdict(model), play):
-        with pytest.raises(IllegalMove, match=r"DQN.* illegal here .*takes no action_masks"):
+    message = r"DQN.* illegal here .*takes no action_masks"
+    for fails in (lambda: verdict(model), play):
+        with pytest.raises(IllegalMove, match=message):
             fails()
+    match = play_match(model, "random", TTT, games=100)
+    assert match.forfeits and all(re.search(message, forfeit.why) for forfeit in match.forfeits)
 
 
 # Observation spaces
@@ -202,9 +206,8 @@ def test_other_spaces_are_refused(space: Any) -> None:
 
     with pytest.raises(ValueError, match=r"no observation of .* fits the model's observation space"):
         ModelPolicy(Model()).act(Position.start(TTT), 0)
-    env = gym.make(TTT, opponent=ModelPolicy(Model()), play_as="second")
     with pytest.raises(ValueError, match=r"no observation of .* fits"):
-        env.reset()
+        gym.make(TTT, opponent=ModelPolicy(Model()), play_as="second")
 
 
 def floats(name: str = TTT, obs_type: str = "planes") -> gym.Env[Any, Any]:
@@ -225,14 +228,13 @@ def test_a_model_of_changed_observations_is_refused_by_the_name_of_the_wrapper(w
     model = ppo(CHANGED[wrapper]())
     game = C4 if model.action_space.n == 7 else TTT
     model.save(tmp_path / "model.zip")
-    env = gym.make(game, opponent=model, play_as="second")
-    envs = gym.make_vec(game, num_envs=2, opponent=model, play_as="second")
     for use in (
         lambda: play_match(model, "random", game, games=1),
         lambda: move_accuracy(model, "C4-Choose-v1") if game == C4 else verdict(model),
         lambda: tictac_agents.Snapshot(model),
-        env.reset,
-        envs.reset,
+        lambda: round_robin([model, "random"], game),
+        lambda: gym.make(game, opponent=model, play_as="second").reset(),
+        lambda: gym.make_vec(game, num_envs=2, opponent=model, play_as="second").reset(),
         lambda: load_player(tmp_path / "model.zip", game),
     ):
         with pytest.raises(ValueError, match=f"no observation of .* observation space .*{wrapper}"):
