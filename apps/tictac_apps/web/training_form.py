@@ -7,7 +7,7 @@ import importlib.util
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any, get_type_hints
+from typing import Any
 
 import tictac_agents
 from tictac_agents import AGENTS
@@ -209,13 +209,8 @@ def _offer(agent: str, setting: str) -> dict[str, Any]:
     """A setting as the form shows it."""
     own = settings_class(agent)
     allowed = own.allowed()[setting]
-    return {
-        "usual": getattr(own(), setting),
-        "label": LABELS[setting],
-        "low": allowed.low,
-        "high": min(allowed.high, AT_MOST.get(setting, math.inf)),
-        "whole": get_type_hints(own)[setting] is int,
-    }
+    limits = allowed._replace(high=min(allowed.high, AT_MOST.get(setting, math.inf))).range
+    return {"usual": getattr(own(), setting), "label": LABELS[setting], "limits": limits}
 
 
 def _presets(agent: str) -> dict[str, TrainingRequest]:
