@@ -12,6 +12,7 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
 from functools import partial
 from typing import Any, TypeVar
 
@@ -53,10 +54,10 @@ MAX_SEED = 2**53
 
 
 class JSONAnswer(JSONResponse):
-    """JSON in ASCII, so that it can repeat any string of a request, even half a surrogate pair."""
+    """JSON in ASCII, so that it can repeat any string of a request, even half a surrogate pair; of dataclasses, too."""
 
-    def render(self, content: Any) -> bytes:
-        return json.dumps(content, allow_nan=False, separators=(",", ":")).encode("ascii")
+    def render(self, content: object) -> bytes:
+        return json.dumps(content, default=asdict, allow_nan=False, separators=(",", ":")).encode("ascii")
 
 
 class Refused(HTTPException):

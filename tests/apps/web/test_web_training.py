@@ -8,6 +8,7 @@ import os
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -20,7 +21,19 @@ from tictac_apps.web.app import Server
 from tictac_apps.web.limits import ServerLimits
 from tictac_apps.web.opponents import NamedOpponents
 from tictac_apps.web.requests import Fields, Refused
+from tictac_apps.web.training_reports import (
+    BeatenLevel,
+    CurvePoint,
+    End,
+    Failure,
+    Lesson,
+    Progress,
+    Report,
+    WatchedThoughts,
+    report_line,
+)
 from tictac_apps.web.trainings import Training, Trainings
+from tictac_apps.web.value_display import Explanation
 from tictac_env.games import GAMES
 
 SMALL = {"agent": "QLearning", "game": "TicTacToe-v0", "opponent": "random", "total": 50}
@@ -110,25 +123,29 @@ def started(folder: Path, seconds: float = 60) -> tuple[Training, threading.Even
     return training, over
 
 
-def reports(*lines: Any) -> tuple[str, ...]:
-    return tuple(line if isinstance(line, str) else json.dumps(line) for line in lines)
+def point(at: int) -> CurvePoint:
+    return CurvePoint(at, **dict.fromkeys([field.name for field in fields(CurvePoint)][1:], None) | {"exact": False})
+
+
+def lines_of(*reports: Report | str) -> tuple[str, ...]:
+    return tuple(report if isinstance(report, str) else report_line(report) for report in reports)
 
 
 def test_a_training_shows_what_its_process_reports(processes: list[Process], tmp_path: Path) -> None:
-    rows = [{"kind": "row", "at": at} for at in range(501)]
-    lessons = [{"kind": "lesson", "at": at} for at in range(501)]
-    Process.lines = reports(
-        "", "no JSON", {"no": "kind"}, *rows, {"kind": "row"}, *lessons, {"kind": "progress", "done": 777},
-        {"kind": "thoughts", "moves": "5"}, {"kind": "level", "level": 3}, {"kind": "later"}, "{}",
+    points, lessons = [point(at) for at in range(501)], [Lesson(at, "5", ()) for at in range(501)]
+    thoughts, level = WatchedThoughts(500, "5", Explanation("nothing", "", ())), BeatenLevel(500, 3)
+    Process.lines = lines_of(
+        "", "no JSON", "7", '{"no": "kind"}', *points, '{"kind": "CurvePoint"}', *lessons, Progress(777), thoughts,
+        level, '{"kind": "later"}', '{"kind": "Progress", "done": "many"}', "{}",
     )  # fmt: skip
     training, over = started(tmp_path)
     waited_for(lambda: training.level)
     report = training.report(0)
-    assert [row["at"] for row in report["rows"]] == report["lessons"] == list(range(500))
-    assert (report["done"], report["thoughts"], report["level"]) == (777, {"moves": "5"}, {"level": 3})
+    assert [row.at for row in report["rows"]] == report["lessons"] == list(range(500))
+    assert (report["done"], report["thoughts"], report["level"]) == (777, thoughts, level)
     assert (report["state"], report["reason"], report["kept"], report["saved"]) == ("running", "", "", False)
     assert (report["total"], report["unit"], report["plan"]) == (50, "games", {"total": 50})
-    assert training.report(498)["rows"] == [{"at": 498}, {"at": 499}] and training.lesson(499) == {"at": 499}
+    assert training.report(498)["rows"] == points[498:500] and training.lesson(499) == lessons[499]
     with pytest.raises(Refused, match="there are 500 games to walk through, and no number 500") as refused:
         training.lesson(500)
     assert refused.value.status_code == 404
@@ -149,18 +166,18 @@ def test_a_training_shows_what_its_process_reports(processes: list[Process], tmp
 @pytest.mark.parametrize(
     ("last", "state", "reason"),
     [
-        ({"kind": "end", "proven": True, "stopped": False}, "proven", ""),
-        ({"kind": "end", "proven": True, "stopped": True}, "proven", ""),
-        ({"kind": "end", "proven": False, "stopped": True}, "stopped", ""),
-        ({"kind": "end", "proven": False, "stopped": False}, "done", ""),
-        ({"kind": "error", "reason": "no memory"}, "failed", "no memory"),
-        ({"kind": "progress", "done": 1}, "failed", "its process exited without a result"),
+        (End(stopped=False, proven=True), "proven", ""),
+        (End(stopped=True, proven=True), "proven", ""),
+        (End(stopped=True, proven=False), "stopped", ""),
+        (End(stopped=False, proven=False), "done", ""),
+        (Failure("no memory"), "failed", "no memory"),
+        (Progress(1), "failed", "its process exited without a result"),
     ],
 )
 def test_a_training_ends_as_its_process_says(
-    last: Any, state: str, reason: str, processes: list[Process], tmp_path: Path
+    last: Report, state: str, reason: str, processes: list[Process], tmp_path: Path
 ) -> None:
-    Process.lines = reports(last)
+    Process.lines = lines_of(last)
     training, over = started(tmp_path)
     processes[0].ended.set()
     assert over.wait(20) and (training.state, training.reason) == (state, reason)
