@@ -7,8 +7,8 @@ import warnings
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from tictac_env.arrays import Ints
 from tictac_env.checks import flag, positive, whole
 from tictac_env.compiled import in_one_line, kernel
 from tictac_env.games import DRAWN, LOST, UNFINISHED, WON, Game
@@ -171,7 +171,7 @@ def _rules_say(game: Game, own: int, opp: int) -> list[int]:
     return log.tolist()
 
 
-def _log(game: Game, own: int, opp: int, log: npt.NDArray[np.int64]) -> None:
+def _log(game: Game, own: int, opp: int, log: Ints) -> None:
     seat = game.seat(own, opp)
     log[0] = game.result(own, opp)
     log[1] = seat
@@ -186,7 +186,7 @@ def _log(game: Game, own: int, opp: int, log: npt.NDArray[np.int64]) -> None:
 
 
 @kernel
-def _compiled_log(game: Game, own: int, opp: int, log: npt.NDArray[np.int64]) -> None:
+def _compiled_log(game: Game, own: int, opp: int, log: Ints) -> None:
     _log(game, own, opp, log)
 
 

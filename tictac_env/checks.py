@@ -5,44 +5,38 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from numbers import Integral
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
 
 from tictac_env.games import did_you_mean, shown
 
 SEATS = ("first", "second")
 """The names of the two players, by their seat."""
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 MAX_DIGITS = 640
 """As many digits as Python always reads, whatever `sys.set_int_max_str_digits` was told."""
 
 
-def number(name: str, value: Any, low: float, high: float) -> float:
+def number(name: str, value: object, low: float, high: float) -> float:
     """`value`, if it is a number in [low, high]."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not (low <= value <= high):
         raise ValueError(f"{name} must be a number in [{low:g}, {high:g}], not {shown(value)}")
     return value
 
 
-def schedule(name: str, value: Any, low: float, high: float) -> float | list[float]:
+def schedule(name: str, value: object, low: float, high: float) -> float | list[float]:
     """`value`, if it is a number in [low, high], or a list of such: one for each of equal parts of a run."""
     if isinstance(value, Sequence) and not isinstance(value, str) and value:
         return [number(f"{name}[{i}]", part, low, high) for i, part in enumerate(value)]
     return number(name, value, low, high)
 
 
-def flag(name: str, value: Any) -> bool:
+def flag(name: str, value: object) -> bool:
     """`value`, if it is True or False."""
     if not isinstance(value, bool):
         raise ValueError(f"{name} must be True or False, not {shown(value)}")
     return value
 
 
-def one_of(name: str, value: Any, allowed: Sequence[str]) -> str:
+def one_of(name: str, value: object, allowed: Sequence[str]) -> str:
     """`value`, if it is one of `allowed`."""
     if value not in allowed:
         near = did_you_mean(str(value), allowed, listed=True)
@@ -52,7 +46,7 @@ def one_of(name: str, value: Any, allowed: Sequence[str]) -> str:
     return str(value)
 
 
-def whole(name: str, value: Any, high: float = math.inf, low: float = 0) -> int:
+def whole(name: str, value: object, high: float = math.inf, low: float = 0) -> int:
     """`value`, if it is an integer in [low, high]."""
     if isinstance(value, bool) or not isinstance(value, Integral) or not low <= int(value) <= high:
         raise ValueError(f"{name} must be an integer in [{low}, {high}], not {shown(value)}")
@@ -71,8 +65,9 @@ def parse_whole(text: str, low: int = 0, high: float = math.inf) -> int | None:
     return value if low <= value <= high else None
 
 
-def positive(name: str, value: Any, high: float = math.inf) -> int:
+def positive(name: str, value: object, high: float = math.inf) -> int:
     """`value`, if it is an integer in [1, high]."""
-    if whole(name, value, high) == 0:
+    size = whole(name, value, high)
+    if size == 0:
         raise ValueError(f"{name} must be at least 1, not 0")
-    return int(value)
+    return size

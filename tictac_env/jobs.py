@@ -23,13 +23,16 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice
 from math import inf
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import cloudpickle
 
 from tictac_env.checks import positive
 from tictac_env.lazy import needing
 from tictac_env.progress import interruptible
+
+if TYPE_CHECKING:
+    from loky import ProcessPoolExecutor
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")
@@ -167,18 +170,20 @@ def _results(
                 size = max(1, min(fitting, 2 * size, 1024))
 
 
-def _check_attempts(jobs: Sequence[Any], attempts: int, lost: BaseException) -> None:
+def _check_attempts(jobs: Sequence[object], attempts: int, lost: BaseException) -> None:
     if attempts == ATTEMPTS:
         more = f" or one of the {len(jobs) - 1} jobs sent with it" if len(jobs) > 1 else ""
         ended = f"{ATTEMPTS} workers ended without a result (killed, or out of memory?)"
         raise WorkerLost(f"{ended} while they did {str(jobs[0])[:200]}{more}") from lost
 
 
-_Outcome = tuple[list[Any], Exception | None, float]
+Work: TypeAlias = Callable[[Any], Any]
+"""A function from a job to its result."""
+_Outcome: TypeAlias = tuple[list[Any], Exception | None, float]
 """The results of jobs sent together, up to the first that raised an error; that error; and the seconds they took."""
 
 
-def _do(load: Callable[[], Callable[[Any], Any]], jobs: Sequence[Any]) -> _Outcome:
+def _do(load: Callable[[], Work], jobs: Sequence[object]) -> _Outcome:
     results: list[Any] = []
     raised = None
     began = time.perf_counter()
@@ -195,17 +200,17 @@ class _Processes:
     """Processes of this machine, each an executor of its own: a killed one takes no job of another with it."""
 
     batch_seconds = 0.05
-    lost: Any = BrokenProcessPool
+    lost: type[BaseException] | tuple[type[BaseException], ...] = BrokenProcessPool
 
-    def __init__(self, count: int, work: Any) -> None:
+    def __init__(self, count: int, work: Work) -> None:
         self._count = positive("workers", count)
         self._work = cloudpickle.dumps(work)
-        self._latest: dict[Any, Future[_Outcome]] = {}
+        self._latest: dict[ProcessPoolExecutor, Future[_Outcome]] = {}
 
     def size(self) -> int:
         return self._count
 
-    def submit(self, jobs: Sequence[Any]) -> Future[_Outcome]:
+    def submit(self, jobs: Sequence[object]) -> Future[_Outcome]:
         from loky import ProcessPoolExecutor
 
         # loky takes what a job loads or trains for a leak, and begins another process; nothing is lost but time.
@@ -261,8 +266,8 @@ def _begin(pickled: bytes, program: int, safe_path: str | None) -> None:
 
 
 @functools.cache
-def _work_here() -> Any:
-    return cloudpickle.loads(_pickled)
+def _work_here() -> Work:
+    return cloudpickle.loads(_pickled)  # type: ignore[no-any-return]
 
 
 class _Tasks:
@@ -270,7 +275,7 @@ class _Tasks:
 
     batch_seconds = 0.25
 
-    def __init__(self, cluster: Cluster, work: Any, stack: ExitStack) -> None:
+    def __init__(self, cluster: Cluster, work: Work, stack: ExitStack) -> None:
         self._ray = ray = _import_ray()
         stack.enter_context(joined(cluster))
         self._most = cluster.workers
@@ -278,7 +283,7 @@ class _Tasks:
         self._task = ray.remote(num_cpus=1, max_retries=0)(_do)
         self._running: dict[Future[_Outcome], Any] = {}
         errors = ray.exceptions
-        self.lost: Any = (
+        self.lost: tuple[type[BaseException], ...] = (
             errors.WorkerCrashedError, errors.LocalRayletDiedError, errors.NodeDiedError, errors.OutOfMemoryError,
             errors.ObjectLostError,
         )  # fmt: skip
@@ -286,7 +291,7 @@ class _Tasks:
     def size(self) -> int:
         return self._most or max(1, int(self._ray.cluster_resources().get("CPU", 0)))  # machines come and go
 
-    def submit(self, jobs: Sequence[Any]) -> Future[_Outcome]:
+    def submit(self, jobs: Sequence[object]) -> Future[_Outcome]:
         task = self._task.remote(self._load, jobs)
         future: Future[_Outcome] = task.future()
         self._running = {job: task for job, task in self._running.items() if not job.done()}
@@ -300,12 +305,12 @@ class _Tasks:
 
 
 @functools.lru_cache(1)
-def _work_there(work: Any, folder: str, path: tuple[str, ...]) -> Any:
+def _work_there(work: Any, folder: str, path: tuple[str, ...]) -> Work:
     """The work of a task by its reference, with relative paths and modules found as by the program."""
     if os.path.isdir(folder):
         os.chdir(folder)
     sys.path += [folder for folder in path if folder not in sys.path]
-    return _import_ray().get(work)
+    return _import_ray().get(work)  # type: ignore[no-any-return]
 
 
 def _import_ray() -> Any:

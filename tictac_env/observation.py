@@ -11,17 +11,15 @@ import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
+from tictac_env.arrays import Array, Bools, Bytes, Ints
 from tictac_env.games import Game, did_you_mean
 from tictac_env.position import Position
-
-Array = npt.NDArray[np.int8]
-Ints = npt.NDArray[np.int64]
 
 
 class Cells:
@@ -60,13 +58,13 @@ class Cells:
         bits = np.unpackbits(np.frombuffer(stones.to_bytes(8, "little"), np.uint8), bitorder="little")
         return bits[self._index].tobytes()
 
-    def many(self, own: Ints, opp: Ints) -> Array:
+    def many(self, own: Ints, opp: Ints) -> Bytes:
         """The planes of B positions, of stones int64 (B,) each: int8 (B, 2, rows, cols), fresh."""
         # (B, 2, 1, 1) shifted by (rows, cols): each cell's bit comes down to bit 0.
         stones = np.stack([own, opp], axis=1)
         return (stones[:, :, None, None] >> self._index & 1).astype(np.int8)
 
-    def planes(self, own: int, opp: int, seat: int) -> Array:
+    def planes(self, own: int, opp: int, seat: int) -> Bytes:
         """int8 (2, rows, cols) of 0 and 1, fresh: the stones `own` of `seat`, then those of the other seat."""
         return np.ndarray(self._shape, np.int8, bytearray(self.to_bytes(own) + self.to_bytes(opp)))
 
@@ -85,11 +83,11 @@ class Canvas(Cells):
         self._places = tuple({bit: begin + i for i, bit in enumerate(cells)} for begin in (0, self._size))
         self._stones = [0, 0]
         self._bytes = bytearray(2 * game.cells)
-        planes: Array = np.ndarray(self._shape, np.int8, self._bytes)
+        planes: Bytes = np.ndarray(self._shape, np.int8, self._bytes)
         # Both seats see the same bytes: own stones first for seat 0, in reverse order for seat 1.
         self._views = planes, planes[::-1]
 
-    def planes(self, own: int, opp: int, seat: int) -> Array:
+    def planes(self, own: int, opp: int, seat: int) -> Bytes:
         shown = self._stones
         if own != shown[seat]:
             self._draw(seat, own)
@@ -147,12 +145,18 @@ def _by_arrays(rule: Callable[..., Any], *arguments: Ints) -> Ints:
     return np.asarray(results, np.int64)
 
 
-def action_masks(game: Game, legal: Ints) -> Array:
+def action_masks(game: Game, legal: Ints) -> Bytes:
     """The action masks of B sets of legal actions: int8 (B, num_actions), 1 where legal."""
     choices = np.array([game.choice(action) for action in range(game.num_actions)], np.int64)
-    masks: Array = ((legal[:, None] & choices) != 0).astype(np.int8)
+    masks: Bytes = ((legal[:, None] & choices) != 0).astype(np.int8)
     return masks
 
+
+Observation: TypeAlias = Any
+"""An observation, or those of many boards: an array, or with obs_type="code" an int; wrappers make others of them."""
+Infos: TypeAlias = dict[str, Any]
+"""The infos that `reset` and `step` return beside observations."""
+Space: TypeAlias = spaces.Space[Any]
 
 MAX_MASKS = 1024
 """The number of masks to remember; a board with gravity has at most 2 ** cols."""
@@ -162,7 +166,7 @@ MAX_CODE_CELLS = 39
 PLANES, BOARD, CODE = range(3)
 """The `kernel` of the types that `envs.vector.passes.write_observations` writes."""
 
-Observe = Callable[[int, int, int], Any]
+Observe: TypeAlias = Callable[[int, int, int], Observation]
 
 
 @dataclass(frozen=True)
@@ -190,36 +194,36 @@ class ObservationType:
     name: str
     dtype: type[np.generic]
     shape: Callable[[Game], tuple[int, ...]]
-    space: Callable[[Game], spaces.Space[Any]]
-    observe_many: Callable[[Game, Ints, Ints, Ints | None], npt.NDArray[Any]]
-    read: Callable[[Game, npt.NDArray[Any]], tuple[int, int]]
+    space: Callable[[Game], Space]
+    observe_many: Callable[[Game, Ints, Ints, Ints | None], Array]
+    read: Callable[[Game, Array], tuple[int, int]]
     observer: Callable[[Cells], Observe] | None = None
     kernel: int | None = None
 
 
-def _many_planes(game: Game, own: Ints, opp: Ints, seats: Ints | None) -> Array:
+def _many_planes(game: Game, own: Ints, opp: Ints, seats: Ints | None) -> Bytes:
     return cells_of(game).many(own, opp)
 
 
-def _read_planes(game: Game, planes: npt.NDArray[Any]) -> tuple[int, int]:
+def _read_planes(game: Game, planes: Array) -> tuple[int, int]:
     own, opp = planes
     valid = ((own == 1) | (own == 0)) & ((opp == 1) | (opp == 0)) & ((own == 0) | (opp == 0))
     return _bits(game, planes, own, opp, valid)
 
 
-def _many_boards(game: Game, own: Ints, opp: Ints, seats: Ints | None) -> Array:
+def _many_boards(game: Game, own: Ints, opp: Ints, seats: Ints | None) -> Bytes:
     planes = cells_of(game).many(own, opp)
-    boards: Array = planes[:, 0] - planes[:, 1]
+    boards: Bytes = planes[:, 0] - planes[:, 1]
     return boards
 
 
-def _board(cells: Cells, own: int, opp: int, seat: int) -> Array:
+def _board(cells: Cells, own: int, opp: int, seat: int) -> Bytes:
     mine, theirs = cells.planes(own, opp, seat)
-    board: Array = mine - theirs
+    board: Bytes = mine - theirs
     return board
 
 
-def _read_board(game: Game, board: npt.NDArray[Any]) -> tuple[int, int]:
+def _read_board(game: Game, board: Array) -> tuple[int, int]:
     own, opp = board == 1, board == -1
     return _bits(game, board, own, opp, own | opp | (board == 0))
 
@@ -247,17 +251,17 @@ def _code(cells: Cells, weights: Ints, own: int, opp: int, seat: int) -> int:
     return int(mine * (1 + seat) + theirs * (2 - seat))
 
 
-def _read_code(game: Game, code: npt.NDArray[Any]) -> tuple[int, int]:
+def _read_code(game: Game, code: Array) -> tuple[int, int]:
     position = Position.from_code(game, cast(int, code[()]))
     return position.own, position.opp
 
 
 def _bits(
     game: Game,
-    observation: npt.NDArray[Any],
-    own: npt.NDArray[Any],
-    opp: npt.NDArray[Any],
-    valid: npt.NDArray[np.bool_],
+    observation: Array,
+    own: Array,
+    opp: Array,
+    valid: Bools,
 ) -> tuple[int, int]:
     """The bits of the cells (rows, cols) where `own` and `opp` are not 0; all cells must be `valid`."""
     mine, theirs = (
@@ -306,7 +310,7 @@ OBSERVATION_TYPES: dict[str, ObservationType] = {
 """
 
 
-def observation_type(name: Any) -> ObservationType:
+def observation_type(name: object) -> ObservationType:
     """The observation type called `name`; a ValueError if there is none."""
     kind = OBSERVATION_TYPES.get(name) if isinstance(name, str) else None
     if kind is None:
@@ -314,7 +318,7 @@ def observation_type(name: Any) -> ObservationType:
     return kind
 
 
-def observation_type_of(game: Game, space: spaces.Space[Any]) -> ObservationType:
+def observation_type_of(game: Game, space: Space) -> ObservationType:
     """The type of the game's observations whose space is `space`, in any dtype: as they are, flattened, or with the
     planes last. `fit` gives them that form.
 
@@ -333,7 +337,7 @@ def observation_type_of(game: Game, space: spaces.Space[Any]) -> ObservationType
     raise ValueError(f"no observation of {game!r} fits the model's observation space {space}")
 
 
-def shows_same(space: spaces.Space[Any], own: spaces.Space[Any]) -> bool:
+def shows_same(space: Space, own: Space) -> bool:
     """True if a space is that of the observations of `own`, in any dtype: as they are, flattened, or with the planes
     last.
     """
@@ -347,12 +351,12 @@ def shows_same(space: spaces.Space[Any], own: spaces.Space[Any]) -> bool:
 
 
 @functools.lru_cache(maxsize=64)
-def _space(kind: ObservationType, game: Game) -> spaces.Space[Any]:
+def _space(kind: ObservationType, game: Game) -> Space:
     """`kind.space(game)`, made once, to compare others with: a `Box` takes a tenth of a millisecond."""
     return kind.space(game)
 
 
-def fit(observations: Any, space: spaces.Space[Any] | None, many: bool = False, who: object = "the space") -> Any:
+def fit(observations: Observation, space: Space | None, many: bool = False, who: object = "the space") -> Observation:
     """An observation in the shape and dtype of a model's observation space.
 
     Args:
@@ -383,7 +387,7 @@ def planes_last(shape: tuple[int, ...]) -> tuple[int, ...] | None:
     return (*shape[1:], 2) if len(shape) == 3 and shape[0] == 2 else None
 
 
-def read_observation(game: Game, observation: Any) -> tuple[int, int]:
+def read_observation(game: Game, observation: npt.ArrayLike) -> tuple[int, int]:
     """The bits (own, opp) an observation of any type shows, flattened or not: the inverse of `Observer.observe`.
 
     The size tells the type. Of types of one size the first in `OBSERVATION_TYPES` reads it.
@@ -421,10 +425,10 @@ class Observer:
         self.space = kind.space(game)
         self._num_actions = game.num_actions
         self._cells = Canvas(game) if follow else Cells(game)
-        self._masks: dict[int, Array] = {}
+        self._masks: dict[int, Bytes] = {}
         self.observe: Observe = kind.observer(self._cells) if kind.observer else partial(_observe_one, kind.name, game)
 
-    def mask(self, legal: int) -> Array:
+    def mask(self, legal: int) -> Bytes:
         """The action mask of a set of legal actions: int8 (num_actions,), 1 where legal, fresh."""
         mask = self._masks.get(legal)
         if mask is None:
@@ -434,6 +438,6 @@ class Observer:
         return mask.copy()
 
 
-def _observe_one(name: str, game: Game, own: int, opp: int, seat: int) -> Any:
+def _observe_one(name: str, game: Game, own: int, opp: int, seat: int) -> Observation:
     """An observation of a type without an `observer`."""
     return OBSERVATION_TYPES[name].observe_many(game, *(np.array([value], np.int64) for value in (own, opp, seat)))[0]

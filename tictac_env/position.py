@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tictac_env.arrays import Bytes
 from tictac_env.checks import parse_whole
 from tictac_env.games import DRAWN, UNFINISHED, Game, Status, game_name, get_game, shown
 from tictac_env.games.contract import MOVE_CHARACTERS, move_name
@@ -284,7 +285,7 @@ class Position:
             if (bit := self.game.cell(row, col)) & (first | second)
         )
 
-    def to_array(self) -> npt.NDArray[np.int8]:
+    def to_array(self) -> Bytes:
         """The board as int8 (rows, cols), row 0 at the top: 0 empty, 1 the first player's, 2 the second's."""
         array = np.zeros((self.game.rows, self.game.cols), np.int8)
         first, second = self.stones
@@ -303,7 +304,7 @@ class Position:
         moves = self.recent_moves if has_all_moves else _some_moves(self.game, self.own, self.opp)
         return format_moves(self.game, moves)
 
-    def check(self, action: Any) -> int:
+    def check(self, action: object) -> int:
         """`action` as an int, if it may be played here.
 
         Raises:
@@ -352,7 +353,7 @@ class Position:
         return render_svg(self)
 
 
-def as_action(action: Any, num_actions: int) -> int:
+def as_action(action: object, num_actions: int) -> int:
     """`action` as an int, if `as_integer` accepts it.
 
     Raises:
@@ -385,7 +386,7 @@ def as_integer(value: Any) -> int | None:
         return None
 
 
-def illegal_move(position: Position, action: Any, who: str = "", hint: str = "") -> IllegalMove:
+def illegal_move(position: Position, action: object, who: str = "", hint: str = "") -> IllegalMove:
     """The error for an illegal `action` in range; `who` names the policy that chose it, `hint` a remedy."""
     legal = position.legal_actions
     allowed = f"legal are {', '.join(map(str, legal))}" if legal else "the game is over"

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tictac_env.arrays import Array, Bytes, Ints
 from tictac_env.games import UNFINISHED, Game
 from tictac_env.observation import action_masks, legal_sets, observation_type, played
 from tictac_env.position import Position
@@ -25,8 +26,8 @@ class PositionBatch:
     """
 
     game: Game
-    own: npt.NDArray[np.int64]
-    opp: npt.NDArray[np.int64]
+    own: Ints
+    opp: Ints
 
     @classmethod
     def of(cls, positions: Sequence[Position]) -> PositionBatch:
@@ -42,6 +43,11 @@ class PositionBatch:
         opp = np.array([position.opp for position in positions], np.int64)
         return cls(games.pop(), own, opp)
 
+    @property
+    def plies(self) -> Ints:
+        """The number of stones on each board: int64 (B,)."""
+        return np.array([stones.bit_count() for stones in (self.own | self.opp).tolist()], np.int64)
+
     def check(self) -> None:
         """Checks that the stones lie on the board, each on a cell of its own.
 
@@ -55,7 +61,7 @@ class PositionBatch:
         if (self.own & self.opp).any() or (stones | board != board).any() or (stones < 0).any():
             raise ValueError("its stones are not on the board, each on a cell of its own")
 
-    def observations(self, obs_type: str = "planes") -> npt.NDArray[Any]:
+    def observations(self, obs_type: str = "planes") -> Array:
         """The observation of each position for the side to move, as in the environments: (B, ...).
 
         Args:
@@ -66,12 +72,12 @@ class PositionBatch:
         """
         return observation_type(obs_type).observe_many(self.game, self.own, self.opp, None)
 
-    def action_masks(self) -> npt.NDArray[np.int8]:
+    def action_masks(self) -> Bytes:
         """The action masks: int8 (B, num_actions), 1 if legal, all 0 if the game is over."""
         legal = legal_sets(self.game, self.own, self.opp)
         return action_masks(self.game, np.where(self.results() == UNFINISHED, legal, 0))
 
-    def results(self) -> npt.NDArray[np.int8]:
+    def results(self) -> Bytes:
         """The `Game.result` of each position, for the side to move: int8 (B,)."""
         stones = zip(self.own.tolist(), self.opp.tolist(), strict=True)
         return np.array([self.game.result(*both) for both in stones], np.int8)

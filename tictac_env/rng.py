@@ -9,10 +9,14 @@ overflows, so generators that multiply modulo 2**64, as usual, would give differ
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
+from tictac_env.arrays import Floats, Ints
+
+Number = TypeVar("Number", int, Ints)
+"""One number or an array of them: the arithmetic is the same."""
 UNIT = 2.0**-63
 """Turns a draw into a number in [0, 1)."""
 STATES = (1 << 62) - 1
@@ -27,7 +31,7 @@ def advance(state: int) -> int:
     return state + STEP & STATES
 
 
-def mix(value: int) -> int:
+def mix(value: Number) -> Number:
     """A draw in [0, 2**63): a permutation of [0, 2**63) in which every bit depends on every other.
 
     Each half in turn (hi has 32 bits, lo 31) is changed by a multiple of the other; the upper half of the multiple is
@@ -54,7 +58,7 @@ def mix(value: int) -> int:
     return hi << 31 | lo
 
 
-def weighted(cumulative: Sequence[float] | npt.NDArray[np.float64], value: int) -> int:
+def weighted(cumulative: Sequence[float] | Floats, value: int) -> int:
     """The number i in [0, n) that a draw `value` in [0, 2**63) selects, with a probability proportional to its weight.
 
     Args:
@@ -69,7 +73,7 @@ def weighted(cumulative: Sequence[float] | npt.NDArray[np.float64], value: int) 
     return len(cumulative) - 1
 
 
-def position_seed(own: int, opp: int, salt: int) -> int:
+def position_seed(own: Number, opp: Number, salt: int) -> Number:
     """A seed in [0, 2**63) that depends only on a position and `salt` (in [0, 2**63)).
 
     With it, a policy that draws becomes a fixed map from positions to actions, which can be judged exactly.

@@ -19,10 +19,11 @@ import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
+
+from tictac_env.arrays import Array
 
 try:
     import fcntl
@@ -30,6 +31,9 @@ except ImportError:  # not on POSIX
     fcntl = None  # type: ignore[assignment]
 if sys.platform == "win32":
     import msvcrt
+
+JsonObject: TypeAlias = dict[str, Any]
+"""An object of JSON, by the names of its fields."""
 
 META = "meta.json"
 PART = ".part"
@@ -182,7 +186,7 @@ def save_text(path: str | os.PathLike[str], text: str) -> None:
         file.write(text.encode())
 
 
-def csv_of(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
+def csv_of(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> str:
     """The rows as CSV, below a line of the columns."""
     text = io.StringIO()
     writer = csv.DictWriter(text, columns, lineterminator="\n")
@@ -192,7 +196,7 @@ def csv_of(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
 
 
 def save_arrays(
-    path: str | os.PathLike[str], kind: str, meta: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]
+    path: str | os.PathLike[str], kind: str, meta: Mapping[str, object], arrays: Mapping[str, Array]
 ) -> None:
     """Writes arrays and what belongs to them into an .npz archive (`numpy.load` reads the arrays).
 
@@ -273,7 +277,7 @@ def sha256(*paths: Path) -> str:
     return digest.hexdigest()
 
 
-def load_meta(path: str | os.PathLike[str], kind: str) -> dict[str, Any]:
+def load_meta(path: str | os.PathLike[str], kind: str) -> JsonObject:
     """The meta data that `save_arrays` wrote; raises as `load_arrays` does, and reads no array."""
     with _readable_as(path, kind), archive_in(path) as archive:
         header = json_in(archive, META)
@@ -287,7 +291,7 @@ def load_meta(path: str | os.PathLike[str], kind: str) -> dict[str, Any]:
 
 def load_arrays(
     path: str | os.PathLike[str], kind: str, most_bytes: int = LARGEST
-) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+) -> tuple[JsonObject, dict[str, Array]]:
     """The meta data and the arrays that `save_arrays` wrote.
 
     Args:
@@ -338,8 +342,8 @@ def _array_bytes(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> int:
 
 @contextmanager
 def reading(
-    path: str | os.PathLike[str], kind: str, what: str, most_bytes: Callable[[dict[str, Any]], int] | None = None
-) -> Iterator[tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]]:
+    path: str | os.PathLike[str], kind: str, what: str, most_bytes: Callable[[JsonObject], int] | None = None
+) -> Iterator[tuple[JsonObject, dict[str, Array]]]:
     """The meta data and the arrays that `save_arrays` wrote, for a block that makes something of them.
 
     Args:

@@ -29,7 +29,7 @@ import numpy.typing as npt
 from benchmarks.records import RESULTS, parser_of, positive
 from tictac_apps.bench.records import RunSettings, RunStore
 from tictac_apps.cli.arguments import add_workers, chosen_workers
-from tictac_env.checks import Ints
+from tictac_env.arrays import Ints
 from tictac_env.games import GAMES, KInARow, describe_game
 from tictac_env.jobs import map_jobs
 from tictac_env.position_batch import PositionBatch

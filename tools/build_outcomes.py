@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from benchmarks.records import parser_of, positive
 from tictac_apps.cli.arguments import add_workers, chosen_workers
-from tictac_env.checks import Ints
+from tictac_env.arrays import Ints
 from tictac_env.games import GAMES, KInARow
 from tictac_env.jobs import map_jobs
 from tictac_env.observation import action_masks, legal_sets

@@ -169,7 +169,7 @@ def make_suite(
     """A suite of positions from these sources, as many from each of them and from each phase.
 
     The same arguments give the same suite, to the bit. A source that has no more positions of a phase gives fewer;
-    `about` has the number from each source and phase.
+    `origin` has the number from each source and phase.
 
     Args:
         name: of the suite.
@@ -230,8 +230,8 @@ def make_suite(
         raise ValueError("the sources have no such position")
     order = sorted(range(len(chosen)), key=lambda i: (chosen[i].ply, chosen[i].own, chosen[i].opp))
     begins = dict(zip(PHASES, phase_begins(rules), strict=True))
-    about = {"seed": seed, "decisive": decisive, "phases begin at ply": begins, "sources": counts}
-    return Suite(name, PositionBatch.of([chosen[i] for i in order]), np.array([scores[i] for i in order]), about)
+    origin = {"seed": seed, "decisive": decisive, "phases begin at ply": begins, "sources": counts}
+    return Suite(name, PositionBatch.of([chosen[i] for i in order]), np.array([scores[i] for i in order]), origin)
 
 
 def is_decisive(scores: npt.NDArray[np.int16]) -> bool:
@@ -284,7 +284,7 @@ def rows(found: Suite) -> list[dict[str, Any]]:
         among = found.phases == index
         best = found.scores[among].max(axis=1)
         values = Counter((best > 0).astype(int) - (best < 0))
-        sources = {source: counts[phase] for source, counts in found.about.get("sources", {}).items()}
+        sources = {source: counts[phase] for source, counts in found.origin.get("sources", {}).items()}
         out.append(
             {
                 "suite": found.name,

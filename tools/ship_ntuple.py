@@ -42,7 +42,7 @@ from tictac_env.arena import SeatResult
 from tictac_env.arena.play import BOARDS, GameJob, play_games
 from tictac_env.arena.reply_layers import Moves, distinct, mark_failing, merged, row_of, rows_of
 from tictac_env.arena.results import seat_result
-from tictac_env.checks import Ints
+from tictac_env.arrays import Ints
 from tictac_env.compiled import borrowing_kernel, kernel
 from tictac_env.games import DRAWN, LOST, UNFINISHED, Game, get_game
 from tictac_env.games.k_in_a_row import KInARow

@@ -21,7 +21,7 @@ FLOORS = tictac_env, tictac_agents, tictac_apps
 """The packages, lowest first: each imports from itself and from those below it."""
 
 LAYERS: list[set[str]] = [
-    {"games", "rng", "storage", "progress", "lazy"},
+    {"arrays", "games", "rng", "storage", "progress", "lazy"},
     {"position", "position_batch", "observation", "render"} | {"checks", "check_game", "compiled", "jobs"},
     {"policies", "solver"},
     {"envs", "wrappers", "connect_four_v0", "tictactoe_v0", "arena"},

@@ -6,8 +6,20 @@ from tictac_env.arena.audit_record import Audit
 from tictac_env.arena.auditing import audit
 from tictac_env.arena.game_record import Entrant, Fixture, GameRecord, all_openings, sampled_openings
 from tictac_env.arena.outcomes import WinDrawLoss
-from tictac_env.arena.rating import Estimate, PlayerRating, Ratings, ratings
-from tictac_env.arena.records import AuditSuite, AuditVerdict, Measure, SearchedSeat, SeatResult, SeatVerdict
+from tictac_env.arena.rating import Ratings, ratings
+from tictac_env.arena.records import (
+    AuditSuite,
+    AuditVerdict,
+    Estimate,
+    FiniteEstimate,
+    Measure,
+    PairRow,
+    PlayerRating,
+    RatingRow,
+    SearchedSeat,
+    SeatResult,
+    SeatVerdict,
+)
 from tictac_env.arena.results import OpponentResult, exact_results
 from tictac_env.arena.store import ResultStore
 from tictac_env.arena.suites import (
@@ -26,7 +38,8 @@ from tictac_env.arena.verdicts import Exploitability, Verdict, exploitability, v
 from tictac_env.lazy import lazily
 
 if TYPE_CHECKING:
-    from tictac_env.arena.proof import ListedPlayer, Proof, prove, read_proof
+    from tictac_env.arena.listed_player import ListedPlayer
+    from tictac_env.arena.proof import Proof, prove, read_proof
 
 __all__ = [
     "Accuracy",
@@ -37,6 +50,7 @@ __all__ = [
     "Entrant",
     "Estimate",
     "Exploitability",
+    "FiniteEstimate",
     "Fixture",
     "GameRecord",
     "ListedPlayer",
@@ -44,9 +58,11 @@ __all__ = [
     "Measure",
     "MoveAccuracy",
     "OpponentResult",
+    "PairRow",
     "PlayerRating",
     "Proof",
     "Rate",
+    "RatingRow",
     "Ratings",
     "ResultStore",
     "ScoredPosition",
@@ -74,4 +90,10 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:  # proofs are compiled, which no other measure needs
-    __getattr__ = lazily(__name__, {"tictac_env.arena.proof": ("ListedPlayer", "Proof", "prove", "read_proof")})
+    __getattr__ = lazily(
+        __name__,
+        {
+            "tictac_env.arena.listed_player": ("ListedPlayer",),
+            "tictac_env.arena.proof": ("Proof", "prove", "read_proof"),
+        },
+    )

@@ -110,7 +110,10 @@ def audit(
     elif exact:
         with suppress(TooManyPositions):
             walk = walk_replies(policy, rules, seed)
-            judgement = _walked_verdict(walk)
+            truth = walk.verdict
+            judgement = AuditVerdict(
+                "every reply walked", truth.basis, truth.exploitability, truth.as_first, truth.as_second
+            )
 
     accuracy = None if scored is None else move_accuracy(policy, scored, rules, seed=seed, progress=progress)
     matches = [play_match(entrant.policy, opponent, rules, games, seed) for opponent in opponents]
@@ -143,11 +146,6 @@ def _suite_of(game: Game, chosen: Suite | str | None, seed: int) -> Suite | None
     rows = np.sort(np.random.default_rng(seed).permutation(len(scored))[:MOST_POSITIONS])
     name = f"{MOST_POSITIONS:,} of {scored.name}"
     return Suite(name, scored.positions.where(rows), scored.scores[rows], {"seed": seed})
-
-
-def _walked_verdict(walk: Walk) -> AuditVerdict:
-    truth = walk.verdict
-    return AuditVerdict("every reply walked", truth.basis, truth.exploitability, truth.as_first, truth.as_second)
 
 
 def _searched_verdict(

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from tictac_env.checks import Floats
+from tictac_env.arrays import Bools, Floats, Ints
 from tictac_env.games import Game
 from tictac_env.policies.check_policy import draws_its_moves
 from tictac_env.policies.policy import Policy, actions_of, illegal_choice, wrong_probabilities
@@ -32,9 +31,7 @@ def basis_of(policy: Policy, game: Game) -> Basis:
     return "draws its moves" if draws_its_moves(policy, Position.start(game)) else "fixed map"
 
 
-def action_probabilities(
-    policy: Policy, batch: PositionBatch, legal: npt.NDArray[np.bool_], seed: int, draws: bool
-) -> Floats:
+def action_probabilities(policy: Policy, batch: PositionBatch, legal: Bools, seed: int, draws: bool) -> Floats:
     """The chances of a policy's actions in B unfinished positions: float64 (B, num_actions).
 
     A row is zero if the policy `forfeits` there.
@@ -74,7 +71,7 @@ def action_probabilities(
     return chances
 
 
-def fixed_actions(policy: Policy, batch: PositionBatch, seed: int) -> npt.NDArray[np.int64]:
+def fixed_actions(policy: Policy, batch: PositionBatch, seed: int) -> Ints:
     """The actions of a policy as a fixed map in B positions: int64 (B,), in [0, num_actions), legal or not; -1 if the
     policy `forfeits` there.
 
@@ -82,8 +79,7 @@ def fixed_actions(policy: Policy, batch: PositionBatch, seed: int) -> npt.NDArra
         ValueError: `act_many` does not answer as it must.
         IllegalMove: an action is out of range.
     """
-    seeds: Any = position_seed(batch.own, batch.opp, seed)  # type: ignore[arg-type]  # its arithmetic is that of arrays
-    actions = actions_of(policy, batch, seeds)
+    actions = actions_of(policy, batch, position_seed(batch.own, batch.opp, seed))
     in_range = (actions >= (-1 if policy.forfeits else 0)) & (actions < batch.game.num_actions)
     if not in_range.all():
         wrong = int(np.flatnonzero(~in_range)[0])

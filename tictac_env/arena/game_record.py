@@ -5,12 +5,12 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from random import Random
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from tictac_env.checks import parse_whole, positive, whole
 from tictac_env.games import UNFINISHED, Game, describe_game, game_name, game_of, get_game, shown
@@ -18,7 +18,7 @@ from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
 from tictac_env.rng import STATES
 from tictac_env.solver.enumerate import tabulate
-from tictac_env.storage import csv_of, read_json
+from tictac_env.storage import JsonObject, csv_of, read_json
 
 
 class Entrant(NamedTuple):
@@ -120,7 +120,7 @@ class GameRecord:
             raise ValueError(f"the result {self.result} is not that of the game {self.moves!r}")
         return positions
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """The record under plain names, for JSON and CSV; the players' settings as objects."""
         fixture = self.fixture
         return {
@@ -173,7 +173,7 @@ def game_called(name: str) -> Game:
     Raises:
         ValueError: there is no such game.
     """
-    described: str | Mapping[str, Any] = read_json(name) if name.startswith("{") else name
+    described: str | JsonObject = read_json(name) if name.startswith("{") else name
     return get_game(described) if isinstance(described, str) else game_of(described)
 
 
@@ -185,7 +185,7 @@ ATTEMPTS = 10_000
 """After this number of random games without a new opening there is taken to be none."""
 RANDOM_STARTS = 500
 """Number of starting positions of each length in "random:PLIES"."""
-MOST = 200_000
+MAX_OPENINGS = 200_000
 """The most openings: Connect Four has 184,275 after 8 plies."""
 
 
@@ -216,8 +216,10 @@ def all_openings(game: str | Game, plies: int = 2) -> list[Position]:
         for position in following:
             if not position.is_over:
                 openings.setdefault(position)
-            if len(openings) > MOST:
-                raise ValueError(f"there are more than {MOST:,} openings of {ply} plies, and {plies} were asked for")
+            if len(openings) > MAX_OPENINGS:
+                raise ValueError(
+                    f"there are more than {MAX_OPENINGS:,} openings of {ply} plies, and {plies} were asked for"
+                )
         layer = list(openings)
         if not layer:
             raise ValueError(f"there are no openings of {plies} plies: the game is over by then")
@@ -244,7 +246,7 @@ def sampled_openings(game: str | Game, plies: int, count: int, seed: int = 0) ->
         >>> [opening.ply for opening in sampled_openings("ConnectFour-v0", plies=6, count=3)]
         [6, 6, 6]
     """
-    rules, plies, count = get_game(game), whole("plies", plies), positive("count", count, MOST)
+    rules, plies, count = get_game(game), whole("plies", plies), positive("count", count, MAX_OPENINGS)
     rng = Random(whole("seed", seed))
     openings: dict[Position, None] = {}
     misses = 0

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tictac_env.checks import Floats
+from tictac_env.arrays import Floats
 from tictac_env.games import Game
 from tictac_env.position import Position
 from tictac_env.render.scene import render_svg

@@ -1,4 +1,4 @@
-"""Proofs that a fixed map never loses, or wins always: every reply to it is played, and nothing is sampled."""
+"""Proofs that a fixed map never loses, or always wins: every reply to it is played, and nothing is sampled."""
 
 from __future__ import annotations
 
@@ -10,42 +10,39 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from tictac_env.arena.basis import fixed_actions
 from tictac_env.arena.reply_layers import (
     MOVES,
-    NOWHERE,
     Moves,
     distinct,
     first_positions,
     layer_files,
     layer_path,
-    mark_failing,
     merged,
     position_files,
-    read_numbers,
     read_positions,
     refuting_games,
     replies_of,
-    rows_of,
     write_positions,
 )
-from tictac_env.checks import SEATS, Ints, flag, one_of, positive, whole
+from tictac_env.arena.typed_json import read_as
+from tictac_env.arrays import Ints
+from tictac_env.checks import SEATS, flag, one_of, positive, whole
 from tictac_env.games import DRAWN, LOST, Game, describe_game, game_name, game_of
 from tictac_env.jobs import Workers, joined, map_jobs
-from tictac_env.policies import PlayerIdentity, PlayerLike, Policy, as_policy, game_for, load_player
+from tictac_env.policies import PlayerIdentity, PlayerLike, Policy, game_for, load_player
 from tictac_env.policies.check_policy import DRAWS, advice_on_drawing, draws_its_moves
-from tictac_env.policies.policy import actions_of, illegal_choice
+from tictac_env.policies.policy import illegal_choice
 from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
 from tictac_env.progress import progress_bar
-from tictac_env.rng import position_seed
-from tictac_env.storage import load_arrays, read_json, save_arrays, save_text, sha256, writing
+from tictac_env.storage import JsonObject, load_arrays, read_json, save_arrays, save_text, sha256, writing
 
 
 class Chunk(NamedTuple):
@@ -100,17 +97,13 @@ class Asker:
                 raise ValueError(f"{who} is another player in a worker than here: {who.identity}, not {self.identity}")
             self.policy = policy = who.policy
         batch = PositionBatch(game, np.array(chunk.own), np.array(chunk.opp))
-        seeds: Any = position_seed(batch.own, batch.opp, self.seed)  # type: ignore[arg-type]  # as of arrays
-        moves = actions_of(policy, batch, seeds)
-        wrong = np.flatnonzero((moves < 0) | (moves >= game.num_actions)).tolist()
-        if not wrong:
-            replies = np.empty((2, len(batch) * game.num_actions), np.int64)
-            answers = replies_of(game, batch.own, batch.opp, moves.astype(np.int8), *replies)
-            wrong = [answers.illegal] if answers.illegal >= 0 else []
-        if wrong:
-            raise illegal_choice(policy, batch[wrong[0]], int(moves[wrong[0]]))
-        own, opp = distinct(*replies[:, : answers.going])
-        return Answers(moves.astype(np.int8), own, opp, (int(answers.won), int(answers.drawn), int(answers.lost)))
+        moves = fixed_actions(policy, batch, self.seed).astype(np.int8)
+        replies = np.empty((2, len(batch) * game.num_actions), np.int64)
+        after = replies_of(game, batch.own, batch.opp, moves, *replies)
+        if (row := after.illegal) >= 0:
+            raise illegal_choice(policy, batch[row], int(moves[row]))
+        own, opp = distinct(*replies[:, : after.going])
+        return Answers(moves, own, opp, (int(after.won), int(after.drawn), int(after.lost)))
 
 
 CLAIMS = {"never loses": LOST, "wins": DRAWN}
@@ -121,8 +114,17 @@ CHUNK = 1 << 16
 """Number of positions a player is asked about at a time, and done again after a kill."""
 
 
-class Ply(NamedTuple):
+@dataclass(frozen=True)
+class Ply:
     """The counts of one of the player's plies.
+
+    Attributes:
+        ply: the number of stones on the board.
+        positions: the number of distinct positions that the replies to its earlier moves lead to.
+        won: the number of games that it then wins, by the move or against a reply to it.
+        drawn: of those that it draws.
+        lost: of those that it loses.
+        sha256: the hash of its positions and moves: of the files "ply-NN.own", ".opp" and ".moves", one after another.
 
     Example:
         >>> from tictac_env.arena import prove
@@ -132,15 +134,11 @@ class Ply(NamedTuple):
     """
 
     ply: int
-    """Number of stones on the board."""
     positions: int
-    """Number of distinct positions that the replies to its earlier moves lead to."""
     won: int
-    """Number of games that it then wins, by the move or against a reply to it."""
     drawn: int
     lost: int
     sha256: str
-    """The hash of its positions and moves: of the files "ply-NN.own", ".opp" and ".moves", one after another."""
 
 
 class NoFixedMap(ValueError):
@@ -152,7 +150,7 @@ class Proof:
     """The certificate: what every reply to a player has shown.
 
     Attributes:
-        player: its identity (`Player.identity`), as JSON has it.
+        player: its identity.
         game: the game, as `describe_game` gives it.
         cell_bits: for each row from the top and column from the left the number of the cell's bit, so that others can
             read the positions.
@@ -169,14 +167,14 @@ class Proof:
 
     Example:
         >>> from tictac_env.arena import prove
-        >>> found = prove("rule", 1, "TicTacToe-v0")
-        >>> found.holds, found.refutations
+        >>> proof = prove("rule", 1, "TicTacToe-v0")
+        >>> proof.holds, proof.refutations
         (False, ('5437129',))
     """
 
-    player: dict[str, Any]
-    game: str | dict[str, Any]
-    cell_bits: list[list[int]]
+    player: PlayerIdentity
+    game: str | JsonObject
+    cell_bits: tuple[tuple[int, ...], ...]
     seat: int
     seed: int
     claim: str
@@ -205,7 +203,7 @@ class Proof:
 
     def __str__(self) -> str:
         game = game_name(game_of(self.game)) or self.game
-        who = f"{self.player['name']} as {SEATS[self.seat]} on {game}"
+        who = f"{self.player.name} as {SEATS[self.seat]} on {game}"
         extent = f"{self.positions:,} positions in {len(self.plies)} plies"
         if self.refutations:
             more = f" and {len(self.refutations) - 1:,} more games" if len(self.refutations) > 1 else ""
@@ -262,8 +260,8 @@ def prove(
         IllegalMove: the player's choice is illegal; the message names it and the position.
 
     Example:
-        >>> found = prove("minimax", 1, "TicTacToe-v0")
-        >>> found.proven, found.positions
+        >>> proof = prove("minimax", 1, "TicTacToe-v0")
+        >>> proof.proven, proof.positions
         ('never loses', 477)
         >>> prove("rule", 1, "TicTacToe-v0").refutations
         ('5437129',)
@@ -278,11 +276,17 @@ def prove(
         raise NoFixedMap(f"{who} {DRAWS}; a proof needs a fixed map: {advice_on_drawing(who.policy)}")
     from tictac_env import __version__
 
-    cell_bits = [[rules.cell(row, col).bit_length() - 1 for col in range(rules.cols)] for row in range(rules.rows)]
     begun = Proof(
-        json.loads(json.dumps(asdict(who.identity))), describe_game(rules), cell_bits, whole("seat", seat, 1),
-        whole("seed", seed, (1 << 63) - 1), claim, __version__,
-    )  # fmt: skip
+        player=who.identity,
+        game=describe_game(rules),
+        cell_bits=tuple(
+            tuple(rules.cell(row, col).bit_length() - 1 for col in range(rules.cols)) for row in range(rules.rows)
+        ),
+        seat=whole("seat", seat, 1),
+        seed=whole("seed", seed, (1 << 63) - 1),
+        claim=claim,
+        version=__version__,
+    )
 
     def ask(chunks: Iterable[Chunk]) -> Iterable[tuple[Chunk, Answers]]:
         if workers == 1:
@@ -322,9 +326,7 @@ def read_proof(folder: str | os.PathLike[str]) -> Proof:
         if fields.pop("sha256") != _hash_of(fields):
             raise ValueError("its hash is another")
         del fields["proven"]  # for readers of the file: it follows from the rest
-        fields["plies"] = tuple(Ply(**ply) for ply in fields["plies"])
-        fields["refutations"] = tuple(fields["refutations"])
-        proof = Proof(**fields)
+        proof = read_as(Proof, fields)
         game_of(proof.game)
         if [ply.ply for ply in proof.plies] != [proof.seat + 2 * number for number in range(len(proof.plies))]:
             raise ValueError("it leaves out a ply")
@@ -345,7 +347,7 @@ def read_proof(folder: str | os.PathLike[str]) -> Proof:
     return proof
 
 
-def _hash_of(fields: dict[str, Any]) -> str:
+def _hash_of(fields: JsonObject) -> str:
     return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
 
 
@@ -381,7 +383,9 @@ class _Search:
         self.worst = CLAIMS[proof.claim]
 
     def run(self, most: int | None, to_the_end: bool, limit: int | None, progress: bool) -> Proof:
-        while not self.proof.complete and (to_the_end or most is None or self._refuting() < most):
+        while not self.proof.complete and (
+            to_the_end or most is None or sum(map(self._refuting, self.proof.plies)) < most
+        ):
             ply = self.proof.seat + 2 * len(self.proof.plies)
             if not self.proof.plies:
                 self._save()  # so that no other proof takes up what is kept from now on
@@ -397,17 +401,17 @@ class _Search:
                 self._save(complete=True)
             for done in self.proof.plies:
                 shutil.rmtree(self._chunks(done.ply), ignore_errors=True)  # an earlier run may have been killed before
-        plies = [ply.ply for ply in self.proof.plies if ply.lost or (ply.drawn and self.worst == DRAWN)]
+        plies = [ply.ply for ply in self.proof.plies if self._refuting(ply)]
         self._save(refutations=tuple(itertools.islice(refuting_games(self.game, self.folder, plies, self.worst), most)))
         return self.proof
 
-    def _refuting(self) -> int:
-        return sum(ply.lost + ply.drawn * (self.worst == DRAWN) for ply in self.proof.plies)
+    def _refuting(self, ply: Ply) -> int:
+        """The number of a ply's games that refute the claim."""
+        return ply.lost + (ply.drawn if self.worst == DRAWN else 0)
 
     def _save(self, **changes: Any) -> None:
-        self.proof = Proof(**{**vars(self.proof), **changes})
-        plies = [ply._asdict() for ply in self.proof.plies]
-        content = {"proven": self.proof.proven, **asdict(self.proof), "plies": plies}
+        self.proof = replace(self.proof, **changes)
+        content = {"proven": self.proof.proven, **asdict(self.proof)}
         save_text(self.folder / CERTIFICATE, json.dumps(content | {"sha256": _hash_of(content)}, indent=1) + "\n")
 
     def _ask(self, ply: int, own: Ints, opp: Ints, progress: bool) -> Ply:
@@ -455,111 +459,3 @@ def _is_whole(path: Path, chunk: Chunk) -> bool:
         return _hashes(path, chunk).items() <= load_arrays(path, KIND)[0].items()
     except (OSError, ValueError):
         return False
-
-
-class Listed(NamedTuple):
-    """The positions of a ply, in ascending order of `own`, then of `opp`; and those of them that may not be won."""
-
-    own: Ints
-    opp: Ints
-    moves: Moves
-    failing_own: Ints
-    failing_opp: Ints
-
-
-NONE = Listed(*NOWHERE, np.zeros(0, np.int8), *NOWHERE)
-
-
-class ListedPlayer(Policy):
-    """The player of a proof: plays the moves that `prove` has listed, and knows in which positions it is sure to win.
-
-    A proof lists all positions that its player can meet from its seat, whoever the opponent is. So in games from that
-    seat this is the player itself, at the cost of a look into a file. From most positions it may win against every
-    reply. Exact measures follow a game no further than these, so they can tell how often a player fails that hardly
-    ever does, even against an opponent that plays nearly anything.
-
-    Args:
-        folder: a folder that `prove` has filled, with `to_the_end=True`.
-        otherwise: the player of positions that are not listed, such as those of the other seat: whatever `as_policy`
-            accepts; None for none.
-
-    Attributes:
-        game: the rule book.
-        seat: the seat from which it plays.
-        failing: the number of listed positions that it does not win against every reply.
-
-    Raises:
-        FileNotFoundError: there is no certificate in the folder.
-        ValueError: it is damaged, a move or a reply is not listed, or the proof is not complete; the message names the
-            file. Without `otherwise`, `act` and `act_many` raise it in a position that is not listed.
-
-    Example:
-        >>> import tempfile
-        >>> from tictac_env.arena import ListedPlayer, exact_results, prove
-        >>> folder = tempfile.mkdtemp()
-        >>> proof = prove("rule", 0, "TicTacToe-v0", to_the_end=True, folder=folder)
-        >>> player = ListedPlayer(folder, otherwise="rule")
-        >>> player.failing, proof.positions
-        (47, 115)
-        >>> exact_results(player, "minimax-first", "TicTacToe-v0").as_first.positions
-        9
-    """
-
-    batched = True
-
-    def __init__(self, folder: str | os.PathLike[str], otherwise: Any = None) -> None:
-        proof = read_proof(folder)
-        if not proof.complete:
-            raise ValueError(f"{os.fspath(folder)} holds a proof that is not complete: give prove to_the_end=True")
-        self.game, self.seat = game_of(proof.game), proof.seat
-        self.otherwise = None if otherwise is None else as_policy(otherwise, self.game)
-        self.name = str(proof.player["name"])
-        self._plies = dict[int, Listed]()
-        for ply in reversed(proof.plies):
-            path = layer_path(Path(folder), ply.ply)
-            own, opp = read_positions(path)
-            moves, after = read_numbers(path.with_suffix(MOVES), "i1"), self._plies.get(ply.ply + 2, NONE)
-            failing = np.empty(len(own), np.bool_)
-            following = *after[:2], after.failing_own, after.failing_opp
-            row = mark_failing(self.game, own, opp, moves, *following, failing, DRAWN)
-            if row >= 0:
-                raise ValueError(
-                    f"{path.with_suffix(MOVES)} is damaged: the move {int(moves[row])} of row {row} is illegal, or a "
-                    f"reply to it is missing in {layer_path(Path(folder), ply.ply + 2).name}.own and .opp"
-                )
-            self._plies[ply.ply] = Listed(own, opp, moves, own[failing], opp[failing])
-        begin = self._plies.get(self.seat, NONE)
-        if (rows_of(begin.own, begin.opp, *first_positions(self.game, self.seat)) < 0).any():
-            raise ValueError(
-                f"{layer_path(Path(folder), self.seat)}.own and .opp lack a position in which it first moves"
-            )
-        self.failing = sum(len(listed.failing_own) for listed in self._plies.values())
-
-    def act(self, position: Position, seed: int) -> int:
-        return int(self.act_many(PositionBatch.of([position]), np.array([seed]))[0])
-
-    def act_many(self, batch: PositionBatch, seeds: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        actions = np.empty(len(batch), np.int64)
-        for listed, chosen in self._by_ply(batch):
-            rows = rows_of(listed.own, listed.opp, batch.own[chosen], batch.opp[chosen])
-            actions[chosen[rows >= 0]] = listed.moves[rows[rows >= 0]]
-            if len(unlisted := chosen[rows < 0]):
-                if self.otherwise is None:
-                    raise ValueError(f"the proof of {self} does not list {batch[int(unlisted[0])]!r}")
-                actions[unlisted] = actions_of(self.otherwise, batch.where(unlisted), seeds[unlisted])
-        return actions
-
-    def sure_wins(self, batch: PositionBatch) -> npt.NDArray[np.bool_]:
-        sure = np.empty(len(batch), np.bool_)
-        for listed, chosen in self._by_ply(batch):
-            own, opp = batch.own[chosen], batch.opp[chosen]
-            sure[chosen] = rows_of(listed.own, listed.opp, own, opp) >= 0
-            sure[chosen] &= rows_of(listed.failing_own, listed.failing_opp, own, opp) < 0
-        return sure
-
-    def _by_ply(self, batch: PositionBatch) -> list[tuple[Listed, npt.NDArray[np.intp]]]:
-        """The positions of a batch by their ply: what is listed there, and their rows in the batch."""
-        if batch.game != self.game:
-            raise ValueError(f"the proof of {self} is of {self.game!r}, not {batch.game!r}")
-        plies = np.array([stones.bit_count() for stones in (batch.own | batch.opp).tolist()])
-        return [(self._plies.get(ply, NONE), np.flatnonzero(plies == ply)) for ply in np.unique(plies).tolist()]

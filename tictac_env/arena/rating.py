@@ -1,83 +1,26 @@
-"""Ratings of players by their games: Elo points with intervals, by maximum likelihood.
-
-The model is Bradley and Terry's with draws and an advantage of the first player. If i plays first and j second, they
-win, draw and lose in proportion to exp(d / 2), nu and exp(-d / 2), with d = theta_i + gamma - theta_j: theta are the
-players' strengths, gamma is the first player's advantage, and nu says how often equals draw. This is a multinomial
-logit, so its log-likelihood is concave in (theta, gamma, log nu).
-
-Davidson, "On extending the Bradley-Terry model to accommodate ties in paired comparison experiments", JASA 65, 1970;
-the advantage as in Davidson and Beaver, "On extending the Bradley-Terry model to incorporate within-pair order
-effects", Biometrics 33, 1977.
-"""
+"""Ratings of players by their games: Elo points by maximum likelihood, with bootstrap intervals."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from math import inf, isfinite, log, nan, sqrt
+from math import inf, isinf, log, nan, sqrt
 from statistics import NormalDist
-from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from tictac_env.arena import report
+from tictac_env.arena.davidson import Davidson, likelihood_bound, scored_against
 from tictac_env.arena.game_record import Entrant, GameRecord, distinct_games
-from tictac_env.arena.outcomes import aligned_columns, percentage
-from tictac_env.arena.probability import root, student_quantile
-from tictac_env.checks import Floats, Ints, number, positive, whole
+from tictac_env.arena.probability import student_quantile
+from tictac_env.arena.records import Estimate, PairRow, PlayerRating, RatingRow
+from tictac_env.arrays import Floats, Ints
+from tictac_env.checks import number, positive, whole
 from tictac_env.games import did_you_mean
 
 ELO = 400 / log(10)
 """Elo points in a unit of strength."""
-
-
-class Estimate(NamedTuple):
-    """A number and the ends of its interval; infinite if the games set no bound, nan if they say nothing.
-
-    Example:
-        >>> from tictac_env.arena import Estimate
-        >>> Estimate(120.0, 80.0, float("inf")).high  # the games set no bound
-        inf
-    """
-
-    value: float
-    low: float
-    high: float
-
-    def text(self, form: str = "+z.0f", scale: float = 1.0) -> str:
-        """The estimate as tables show it: "+123 (+98 to +150)"; "> +812" is a lower bound."""
-        low, high = format(scale * self.low, form), format(scale * self.high, form)
-        if isfinite(self.value):
-            return f"{format(scale * self.value, form)} ({low} to {high})".replace("+inf", "no bound")
-        return "unknown" if self.value != self.value else f"> {low}" if self.value > 0 else f"< {high}"
-
-    def to_dict(self, name: str = "value") -> dict[str, float | None]:
-        """The estimate for JSON, its value under a `name`; None if there is no bound."""
-        return {key: end if isfinite(end) else None for key, end in zip((name, "low", "high"), self, strict=True)}
-
-
-class PlayerRating(NamedTuple):
-    """A player's rating, and the games it comes from.
-
-    Example:
-        >>> from tictac_env import round_robin
-        >>> from tictac_env.arena import ratings
-        >>> best = ratings(round_robin(["random", "rule"], games=10).games, resamples=20).players[0]
-        >>> best.name, best.games, best.elo.value > 0
-        ('rule', 10, True)
-    """
-
-    name: str
-    elo: Estimate
-    """Elo points above the anchor."""
-    score: float
-    """The mean result of its games, a draw counting half."""
-    games: int
-    distinct_games: int
-    """The number of different ones; players that do not draw repeat themselves."""
-    forfeits: int
-    """The number of them lost by forfeit."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +54,7 @@ class Ratings:
     draws: Estimate
     observed: Floats
     expected: Floats
-    met: npt.NDArray[np.int64]
+    met: Ints
     clusters: int
     resampled_by: str
     confidence: float
@@ -151,47 +94,26 @@ class Ratings:
             return Estimate(0.0, 0.0, 0.0)
         return Estimate(value, *_interval(spread, self.clusters, self.confidence))
 
-    def table(self) -> list[dict[str, Any]]:
-        """A row for each player, best first, for programs; None stands for no bound or an unknown rating."""
-        return [
-            {
-                "player": player.name,
-                **player.elo.to_dict("elo"),
-                "unbounded": {inf: "above", -inf: "below"}.get(player.elo.value, ""),
-                "score": player.score,
-                "games": player.games,
-                "distinct_games": player.distinct_games,
-                "forfeits": player.forfeits,
-            }
-            for player in self.players
-        ]
+    def table(self) -> list[RatingRow]:
+        """A row for each player, best first."""
+        return [player.row for player in self.players]
 
-    def cross_table(self) -> list[dict[str, Any]]:
-        """A row for each ordered pair of players that met: games, the score seen and the score expected."""
+    def cross_table(self) -> list[PairRow]:
+        """A row for each ordered pair of players that met."""
         return [
-            {
-                "player": self.names[player],
-                "opponent": self.names[opponent],
-                "games": int(self.met[player, opponent]),
-                "score": float(self.observed[player, opponent]),
-                "expected": float(self.expected[player, opponent]),
-            }
+            PairRow(
+                self.names[player],
+                self.names[opponent],
+                int(self.met[player, opponent]),
+                float(self.observed[player, opponent]),
+                float(self.expected[player, opponent]),
+            )
             for player, opponent in np.argwhere(self.met).tolist()
         ]
 
     def __str__(self) -> str:
-        titles = ["player", f"Elo ({100 * self.confidence:g} %)", "score", "games", "distinct", "forfeits"]
-        rows = [titles]
-        for player in self.players:
-            elo = "0" if player.name == self.anchor else player.elo.text()
-            score = percentage(player.score)
-            rows.append(
-                [player.name, elo, score, f"{player.games:,}", f"{player.distinct_games:,}", f"{player.forfeits:,}"]
-            )
-        lines = aligned_columns(rows, left=2)
-        draws, low, high = (100 * share for share in self.draws)
-        equals = f"equals draw {draws:.1f} % ({low:.1f} to {high:.1f})"
-        lines.append(f"To play first is worth {self.first_advantage.text()} Elo; {equals}.")
+        lines = report.rating_lines(self.players, self.anchor, self.confidence)
+        lines.append(report.seats_line(self.first_advantage, self.draws))
         lines.append(f"{self.anchor} is 0. Intervals are from {self.clusters} {self.resampled_by}, resampled.")
         return "\n".join(lines)
 
@@ -243,46 +165,48 @@ def ratings(
     names = player_names(records)
     labels = list(names.values())
     pairings, counts, resampled_by = _counted(records, list(names))
-    model, total, clusters = Davidson(pairings, len(names)), counts.sum(axis=0), len(counts)
+    clusters, total = len(counts), counts.sum(axis=0)
+
+    # Fit: the parameters of greatest likelihood, and the Elo points above the anchor.
+    model = Davidson(pairings, len(names))
     fitted = model.fit(total[None])[0]
     if anchor is None:
         anchor = "random" if "random" in labels else labels[int(np.argmin(fitted[:-2]))]
     elif anchor not in labels:
         raise ValueError(f"no player is named {anchor!r}; {did_you_mean(anchor, labels)}")
     base = labels.index(anchor)
+    points = _above(model, total[None], fitted[None], base)[0].tolist()
 
+    # Bootstrap: the same for openings drawn again.
     drawn = np.random.default_rng(seed).multinomial(clusters, np.full(clusters, 1 / clusters), resamples)
-    again = (drawn @ counts.reshape(clusters, -1)).reshape(resamples, *total.shape)
-    parameters = model.fit(again, fitted)
-    spread = _above(model, again, parameters, base)
+    resampled = (drawn @ counts.reshape(clusters, -1)).reshape(resamples, *total.shape)
+    parameters = model.fit(resampled, fitted)
+    spread = _above(model, resampled, parameters, base)
 
     def estimate(value: float, values: Floats) -> Estimate:
         return Estimate(float(value), *_interval(values, clusters, confidence))
 
+    # Bounds: by the likelihood ratio if the rating is infinite; a cell's games of one opening count as one.
     games_of_cell = counts.sum(axis=2)
-    weights = ((games_of_cell > 0).sum(axis=0) / games_of_cell.sum(axis=0))[:, None]  # a cell's games of one opening: 1
-    estimates = []
-    for player, elo in enumerate(_above(model, total[None], fitted[None], base)[0].tolist()):
+    weighted = total * ((games_of_cell > 0).sum(axis=0) / games_of_cell.sum(axis=0))[:, None]
+
+    def estimate_of(player: int) -> Estimate:
         if player == base:
-            estimates.append(Estimate(0.0, 0.0, 0.0))
-        elif elo in (inf, -inf):
-            bound = ELO * likelihood_bound(model, total * weights, fitted, player, base, elo < 0, confidence)
-            estimates.append(Estimate(elo, -inf, bound) if elo < 0 else Estimate(elo, bound, inf))
-        else:
-            estimates.append(estimate(elo, spread[:, player]))
-    rated = _player_ratings(records, names, estimates)
+            return Estimate(0.0, 0.0, 0.0)
+        if not isinf(elo := points[player]):
+            return estimate(elo, spread[:, player])
+        bound = ELO * likelihood_bound(model, weighted, fitted, player, base, elo < 0, confidence)
+        return Estimate(elo, -inf, bound) if elo < 0 else Estimate(elo, bound, inf)
+
+    rated = _player_ratings(records, names, [estimate_of(player) for player in range(len(names))])
     best_first = np.argsort(-fitted[:-2], kind="stable")
     order = np.ix_(best_first, best_first)
     observed, expected, met = (of_pair[order] for of_pair in _scores(model, total, fitted))
-
-    def draw_share(log_nu: Any) -> Any:
-        return 1 / (1 + 2 * np.exp(-log_nu))
-
     return Ratings(
         players=tuple(rated[player] for player in best_first.tolist()),
         anchor=anchor,
         first_advantage=estimate(ELO * fitted[-2], ELO * parameters[:, -2]),
-        draws=estimate(draw_share(fitted[-1]), draw_share(parameters[:, -1])),
+        draws=estimate(_draw_share(fitted[-1:])[0], _draw_share(parameters[:, -1])),
         observed=observed,
         expected=expected,
         met=met.astype(np.int64),
@@ -291,6 +215,10 @@ def ratings(
         confidence=confidence,
         _resamples=spread[:, best_first],
     )
+
+
+def _draw_share(log_nu: Floats) -> Floats:
+    return 1 / (1 + 2 * np.exp(-log_nu))
 
 
 def _read(games: Iterable[GameRecord] | str | os.PathLike[str]) -> list[GameRecord]:
@@ -413,167 +341,3 @@ def _interval(values: Floats, clusters: int, confidence: float) -> tuple[float, 
     tail = NormalDist().cdf(-wider)
     low = np.quantile(np.where(np.isnan(values), -inf, values), tail, method="lower")
     return float(low), float(np.quantile(np.where(np.isnan(values), inf, values), 1 - tail, method="higher"))
-
-
-PENALTY = 1e-4
-"""Half of this, times the sum of the squared parameters, is taken off the log-likelihood: then one maximum exists for
-any games. It moves an estimate that exists without it by less than a tenth of an Elo point, even if it depends on a
-single game."""
-LARGEST_STEP = 5.0
-SETTLED = 1e-9
-MAX_ITERATIONS = 200
-LARGE = 1e-6
-
-
-class Davidson:
-    """The likelihood of games between P players in C pairings, for B sets of results at once.
-
-    `counts` are float64 (B, C, 3): the games that the first player of each pairing won, drew and lost (any weights of
-    at least 0); `parameters` float64 (B, P + 2): the strengths, gamma and log nu, in natural units.
-
-    Args:
-        pairings: int (C, 2), who plays first and who second, each a number in [0, P).
-        players: P.
-    """
-
-    def __init__(self, pairings: npt.ArrayLike, players: int) -> None:
-        self.pairings: Ints = np.asarray(pairings, np.int64).reshape(-1, 2)
-        self.players = players
-        cells = np.arange(len(self.pairings))
-        self.design = np.zeros((len(cells), players + 1))  # of d, by theta and gamma
-        self.design[cells, self.pairings[:, 0]] += 1
-        self.design[cells, self.pairings[:, 1]] -= 1
-        self.design[:, players] = 1
-        size = players + 1
-        self._products = (self.design[:, :, None] * self.design[:, None, :]).reshape(-1, size * size)
-
-    def confounded(self, anchor: int) -> npt.NDArray[np.bool_]:
-        """True for players whose strength, less the anchor's, no pairings tell from the other parameters: bool (P,)."""
-        differences = (np.eye(self.players + 1)[:-1] - np.eye(self.players + 1)[anchor]).T
-        projected = self.design.T @ np.linalg.lstsq(self.design.T, differences, rcond=None)[0]
-        confounded: npt.NDArray[np.bool_] = np.abs(projected - differences).max(axis=0) > LARGE
-        return confounded
-
-    def probabilities(self, parameters: Floats) -> Floats:
-        """The chances of the first player of each pairing to win, draw and lose: float64 (B, C, 3)."""
-        utilities = self._utilities(parameters)
-        weights: Floats = np.exp(utilities - utilities.max(axis=2, keepdims=True))
-        chances: Floats = weights / weights.sum(axis=2, keepdims=True)
-        return chances
-
-    def log_likelihood(self, counts: Floats, parameters: Floats) -> Floats:
-        """The log-likelihood of each set of results, without the penalty: float64 (B,)."""
-        utilities = self._utilities(parameters)
-        highest = utilities.max(axis=2, keepdims=True)
-        log_sum = highest + np.log(np.exp(utilities - highest).sum(axis=2, keepdims=True))
-        values: Floats = (counts * (utilities - log_sum)).sum(axis=(1, 2))
-        return values
-
-    def derivatives(self, counts: Floats, parameters: Floats) -> tuple[Floats, Floats]:
-        """The gradient (B, P + 2) of the log-likelihood, and the negative of its Hessian (B, P + 2, P + 2)."""
-        size = self.players + 1
-        wins, draws, losses = np.moveaxis(self.probabilities(parameters), 2, 0)
-        games = counts.sum(axis=2)
-        by_d = (counts[:, :, 0] - counts[:, :, 2] - games * (wins - losses)) / 2
-        gradient = np.empty((len(counts), size + 1))
-        gradient[:, :size] = by_d @ self.design
-        gradient[:, size] = (counts[:, :, 1] - games * draws).sum(axis=1)
-        information = np.empty((len(counts), size + 1, size + 1))
-        by_dd = games * (wins + losses - (wins - losses) ** 2) / 4
-        information[:, :size, :size] = (by_dd @ self._products).reshape(-1, size, size)
-        information[:, :size, size] = (-games * draws * (wins - losses) / 2) @ self.design
-        information[:, size, :size] = information[:, :size, size]
-        information[:, size, size] = (games * draws * (1 - draws)).sum(axis=1)
-        return gradient, information
-
-    def fit(
-        self, counts: npt.ArrayLike, begin: Floats | None = None, held: tuple[int, int, float] | None = None
-    ) -> Floats:
-        """The parameters of greatest penalised likelihood, by Newton's method with halved steps: float64 (B, P + 2).
-
-        The search begins at `begin`, (P + 2,) or (B, P + 2), else at 0. `held`, two players and the difference of their
-        strengths, keeps this difference.
-        """
-        counts = np.asarray(counts, np.float64)
-        parameters = np.zeros((len(counts), self.players + 2))
-        if begin is not None:
-            parameters += begin
-        free = np.eye(self.players + 2)
-        if held is not None:
-            player, other, difference = held
-            parameters[:, player] = parameters[:, other] + difference
-            free[other] += free[player]  # the two move together
-            free = np.delete(free, player, axis=0)
-        going = np.arange(len(counts))
-        height = self._height(counts, parameters)
-        for _ in range(MAX_ITERATIONS):
-            here, some = parameters[going], counts[going]
-            gradient, information = self.derivatives(some, here)
-            gradient -= PENALTY * here
-            information += PENALTY * np.eye(self.players + 2)
-            reduced = free @ information @ free.T
-            step = np.linalg.solve(reduced, (gradient @ free.T)[:, :, None])[:, :, 0] @ free
-            size = np.abs(step).max(axis=1)
-            step *= np.minimum(1, LARGEST_STEP / np.maximum(size, SETTLED))[:, None]
-            parameters[going], height[going] = self._climb(some, here, step, height[going])
-            going = going[size > SETTLED]
-            if not len(going):
-                break
-        return parameters
-
-    def _climb(self, counts: Floats, here: Floats, step: Floats, height: Floats) -> tuple[Floats, Floats]:
-        """The points after a step, or after as many halves of it as it takes not to descend, and their heights."""
-        there, reached = here + step, height.copy()
-        low = np.arange(len(here))
-        for halves in range(40):
-            reached[low] = self._height(counts[low], there[low])
-            low = low[reached[low] < height[low] - 1e-12 * np.abs(height[low])]
-            if not len(low):
-                break
-            there[low] = here[low] + step[low] / 2 ** (halves + 1)
-        return there, reached
-
-    def _height(self, counts: Floats, parameters: Floats) -> Floats:
-        squares: Floats = (parameters**2).sum(axis=1)
-        return self.log_likelihood(counts, parameters) - PENALTY / 2 * squares
-
-    def _utilities(self, parameters: Floats) -> Floats:
-        """The chances of a win, a draw and a loss as logarithms, but for a common term: float64 (B, C, 3)."""
-        difference = parameters[:, :-1] @ self.design.T
-        drawn = np.broadcast_to(parameters[:, -1:], difference.shape)
-        utilities: Floats = np.stack([difference / 2, drawn, -difference / 2], axis=2)
-        return utilities
-
-
-def scored_against(model: Davidson, counts: Floats) -> npt.NDArray[np.bool_]:
-    """True if a player scored against another, or against one that did, and so on: bool (B, P, P)."""
-    reached = np.zeros((len(counts), model.players, model.players), bool)
-    for cell, (first, second) in enumerate(model.pairings):
-        reached[:, first, second] |= counts[:, cell, :2].sum(axis=1) > 0
-        reached[:, second, first] |= counts[:, cell, 1:].sum(axis=1) > 0
-    reached |= np.eye(model.players, dtype=bool)
-    for _ in range(model.players.bit_length()):
-        reached = np.matmul(reached.astype(np.float32), reached.astype(np.float32)) > 0
-    return reached
-
-
-def likelihood_bound(
-    model: Davidson, counts: Floats, fitted: Floats, player: int, anchor: int, upper: bool, confidence: float
-) -> float:
-    """The upper or lower bound of a player's strength less the anchor's, by the likelihood ratio.
-
-    `counts` are one set of results, (C, 3), and `fitted` the parameters fitted to them, (P + 2,).
-    """
-    allowed = NormalDist().inv_cdf((1 + confidence) / 2) ** 2 / 2  # this square has the chi-squared distribution
-    results, sign = counts[None], 1 if upper else -1
-    best = float(model.log_likelihood(results, fitted[None])[0])
-
-    def excess(difference: float) -> float:
-        held = model.fit(results, fitted, held=(player, anchor, difference))
-        return best - float(model.log_likelihood(results, held)[0]) - allowed
-
-    near = float(fitted[player] - fitted[anchor])
-    reach = 1.0
-    while excess(near + sign * reach) < 0:
-        reach *= 2
-    return root(excess, near, near + sign * reach, 1e-6)

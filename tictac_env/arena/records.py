@@ -1,8 +1,10 @@
-"""Records of what measures find: results and verdicts in one seat, and the figures of an audit."""
+"""Records of what measures find: results and verdicts in one seat, the figures of an audit, and ratings."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf, isfinite
+from typing import NamedTuple
 
 from tictac_env.arena.basis import Basis
 from tictac_env.arena.outcomes import WinDrawLoss, percentage
@@ -227,3 +229,130 @@ class Measure:
         if self.name == "regret":
             return f"{self.value:.3f} ({self.low:.3f}-{self.high:.3f})"
         return percentage(self.value, (self.low, self.high))
+
+
+class Estimate(NamedTuple):
+    """A number and the ends of its interval; infinite if the games set no bound, nan if they say nothing.
+
+    Example:
+        >>> from tictac_env.arena import Estimate
+        >>> Estimate(120.0, 80.0, float("inf")).high  # the games set no bound
+        inf
+    """
+
+    value: float
+    low: float
+    high: float
+
+    def text(self, form: str = "+z.0f", scale: float = 1.0) -> str:
+        """The estimate as tables show it: "+123 (+98 to +150)"; "> +812" is a lower bound."""
+        low, high = format(scale * self.low, form), format(scale * self.high, form)
+        if isfinite(self.value):
+            return f"{format(scale * self.value, form)} ({low} to {high})".replace("+inf", "no bound")
+        return "unknown" if self.value != self.value else f"> {low}" if self.value > 0 else f"< {high}"
+
+    @property
+    def finite(self) -> FiniteEstimate:
+        """The estimate for JSON, which has no infinity and no nan."""
+        return FiniteEstimate(*(end if isfinite(end) else None for end in self))
+
+
+@dataclass(frozen=True)
+class FiniteEstimate:
+    """An `Estimate` for JSON: None if the games set no bound, or say nothing.
+
+    Example:
+        >>> from tictac_env.arena import Estimate
+        >>> Estimate(120.0, 80.0, float("inf")).finite
+        FiniteEstimate(value=120.0, low=80.0, high=None)
+    """
+
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+class PlayerRating(NamedTuple):
+    """A player's rating, and the games it comes from.
+
+    Example:
+        >>> from tictac_env import round_robin
+        >>> from tictac_env.arena import ratings
+        >>> best = ratings(round_robin(["random", "rule"], games=10).games, resamples=20).players[0]
+        >>> best.name, best.games, best.elo.value > 0
+        ('rule', 10, True)
+    """
+
+    name: str
+    elo: Estimate
+    """Elo points above the anchor."""
+    score: float
+    """The mean result of its games, a draw counting half."""
+    games: int
+    distinct_games: int
+    """The number of different ones; players that do not draw repeat themselves."""
+    forfeits: int
+    """The number of them lost by forfeit."""
+
+    @property
+    def row(self) -> RatingRow:
+        """The rating as a row of a table."""
+        elo = self.elo.finite
+        unbounded = {inf: "above", -inf: "below"}.get(self.elo.value, "")
+        counts = self.score, self.games, self.distinct_games, self.forfeits
+        return RatingRow(self.name, elo.value, elo.low, elo.high, unbounded, *counts)
+
+
+@dataclass(frozen=True)
+class RatingRow:
+    """A player's rating as a row of a table, for JSON and CSV; what is not explained here, `PlayerRating` explains.
+
+    Attributes:
+        player: its name.
+        elo: its rating; None if the games set no bound, or say nothing.
+        low: the lower end of the interval; None if there is none.
+        high: the upper end; None if there is none.
+        unbounded: "above" for a player that is better, and "below" for one that is worse, by more than the games tell;
+            else "".
+
+    Example:
+        >>> from tictac_env.arena import Estimate, PlayerRating
+        >>> row = PlayerRating("perfect", Estimate(inf, 812.0, inf), 1.0, 28, 28, 0).row
+        >>> row.elo, row.low, row.unbounded
+        (None, 812.0, 'above')
+    """
+
+    player: str
+    elo: float | None
+    low: float | None
+    high: float | None
+    unbounded: str
+    score: float
+    games: int
+    distinct_games: int
+    forfeits: int
+
+
+@dataclass(frozen=True)
+class PairRow:
+    """The games of a player against another, as a row of a table.
+
+    Attributes:
+        player: its name.
+        opponent: the other's name.
+        games: the number of games.
+        score: the player's mean result in them, a draw counting half.
+        expected: the mean result that the ratings predict for the same games.
+
+    Example:
+        >>> from tictac_env import round_robin
+        >>> row = round_robin(["random", "rule"], games=10).ratings(resamples=20).cross_table()[0]
+        >>> row.player, row.opponent, row.games
+        ('rule', 'random', 10)
+    """
+
+    player: str
+    opponent: str
+    games: int
+    score: float
+    expected: float

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from tictac_env.checks import Ints
+from tictac_env.arrays import Array, Bools, Bytes, Ints
 from tictac_env.compiled import borrowing_kernel, kernel
 from tictac_env.games import LOST, UNFINISHED, WON, Game
 from tictac_env.position import format_moves
@@ -47,6 +47,8 @@ def replies_of(game: Game, own: Ints, opp: Ints, moves: Moves, next_own: Ints, n
     """
     going = won = drawn = lost = 0
     for i in range(len(own)):
+        if moves[i] < 0:
+            return Expansion(going, won, drawn, lost, i)
         after_own, after_opp = game.play(own[i], opp[i], int(moves[i]))
         if after_own == own[i] and after_opp == opp[i]:
             return Expansion(going, won, drawn, lost, i)
@@ -143,7 +145,7 @@ def write_positions(path: Path, pieces: Iterable[tuple[Ints, Ints]]) -> None:
             opps.write(opp.astype("<i8", copy=False).tobytes())
 
 
-def read_numbers(path: Path, dtype: str) -> npt.NDArray[Any]:
+def read_numbers(path: Path, dtype: str) -> Array:
     """A file of numbers as an array that lies in it.
 
     Raises:
@@ -195,7 +197,7 @@ def mark_failing(
     next_opp: Ints,
     failing_own: Ints,
     failing_opp: Ints,
-    failing: npt.NDArray[np.bool_],
+    failing: Bools,
     worst: int,
 ) -> int:
     """Marks the positions whose move, or a reply to it, ends the game no better than `worst`, or fails later.
@@ -260,7 +262,7 @@ def _read(folder: Path, ply: int) -> tuple[Ints, Ints, Moves]:
 
 
 @kernel
-def find_results(game: Game, own: Ints, opp: Ints, results: npt.NDArray[np.int8]) -> None:
+def find_results(game: Game, own: Ints, opp: Ints, results: Bytes) -> None:
     """Writes how each of B games stands into `results`, int8 (B,): `PositionBatch.results`, compiled."""
     for i in range(len(own)):
         results[i] = game.result(own[i], opp[i])

@@ -8,11 +8,13 @@ from contextlib import suppress
 from html import escape
 
 from tictac_env.arena.basis import Basis
-from tictac_env.arena.outcomes import html_game, html_table, percentage
+from tictac_env.arena.outcomes import aligned_columns, html_game, html_table, percentage
 from tictac_env.arena.records import (
     AuditSuite,
     AuditVerdict,
+    Estimate,
     Measure,
+    PlayerRating,
     SearchedSeat,
     SeatRecord,
     SeatResult,
@@ -180,6 +182,23 @@ def answer_lines(report: AnswersReport) -> Iterator[str]:
             yield f"      {miss.answer!r}, read as {miss.read_as}, after {miss.position or 'no moves'}"
     if report.transcript:
         yield f"    every answer: {report.transcript}"
+
+
+def rating_lines(players: Sequence[PlayerRating], anchor: str, confidence: float) -> list[str]:
+    """The lines of a table of ratings, below a line of titles."""
+    rows = [["player", f"Elo ({100 * confidence:g} %)", "score", "games", "distinct", "forfeits"]]
+    for player in players:
+        elo = "0" if player.name == anchor else player.elo.text()
+        counts = (f"{count:,}" for count in (player.games, player.distinct_games, player.forfeits))
+        rows.append([player.name, elo, percentage(player.score), *counts])
+    return aligned_columns(rows, left=2)
+
+
+def seats_line(first_advantage: Estimate, draws: Estimate) -> str:
+    """The line below the table, about playing first and about draws between equals."""
+    share, low, high = (100 * share for share in draws)
+    equals = f"equals draw {share:.1f} % ({low:.1f} to {high:.1f})"
+    return f"To play first is worth {first_advantage.text()} Elo; {equals}."
 
 
 def wrapped(line: str, width: int) -> list[str]:

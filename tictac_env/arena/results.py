@@ -20,7 +20,8 @@ from tictac_env.arena import report
 from tictac_env.arena.basis import Basis, action_probabilities, basis_of, gives_probabilities
 from tictac_env.arena.outcomes import WinDrawLoss, wilson
 from tictac_env.arena.records import SeatResult
-from tictac_env.checks import SEATS, Floats, number, positive, whole
+from tictac_env.arrays import Bools, Bytes, Floats
+from tictac_env.checks import SEATS, number, positive, whole
 from tictac_env.games import DRAWN, LOST, UNFINISHED, WON, Game, game_name
 from tictac_env.observation import action_masks, legal_sets
 from tictac_env.policies import PlayerLike, Policy, as_policy, game_for
@@ -258,7 +259,7 @@ class _Walk:
         batch, weights = layer
         legal = action_masks(self.game, legal_sets(self.game, batch.own, batch.opp)) != 0
         chances = action_probabilities(self.sides[mover], batch, legal, self.seed, self.draws[mover])
-        forfeits: npt.NDArray[np.bool_] = ~np.asarray(chances.any(axis=1))
+        forfeits: Bools = ~np.asarray(chances.any(axis=1))
         ends.add(LOST, mover, ply, float(weights[forfeits].sum()))
         batch, weights, chances = batch.where(~forfeits), weights[~forfeits], chances[~forfeits]
         if drawn:
@@ -270,7 +271,7 @@ class _Walk:
         return Layer(batch.where(rows).play(actions), shares[rows, actions])
 
 
-def _results(batch: PositionBatch) -> npt.NDArray[np.int8]:
+def _results(batch: PositionBatch) -> Bytes:
     if len(batch) < MANY:
         return batch.results()
     from tictac_env.arena.reply_layers import find_results  # loads Numba

@@ -300,5 +300,5 @@ def _row(record: GameRecord) -> tuple[Any, ...]:
     return (*values, _checksum(values))
 
 
-def _checksum(values: Iterable[Any]) -> str:
+def _checksum(values: Iterable[object]) -> str:
     return hashlib.blake2b(json.dumps(list(values)).encode(), digest_size=8).hexdigest()

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import erfc, sqrt
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,14 +20,15 @@ import numpy.typing as npt
 from tictac_env.arena.basis import action_probabilities, basis_of
 from tictac_env.arena.outcomes import mean_interval
 from tictac_env.arena.probability import sign_test
-from tictac_env.checks import Floats, parse_whole, positive, whole
+from tictac_env.arrays import Bools, Floats, Ints
+from tictac_env.checks import parse_whole, positive, whole
 from tictac_env.games import LOST, UNFINISHED, Game, describe_game, did_you_mean, game_name, game_of, get_game, shown
 from tictac_env.policies import PlayerLike, as_policy
 from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
 from tictac_env.progress import track
 from tictac_env.solver.enumerate import NO_SCORE, loss_score, tabulate
-from tictac_env.storage import reading, save_arrays, save_text
+from tictac_env.storage import JsonObject, reading, save_arrays, save_text
 
 INVALID = -1000
 """An illegal action in the analyses of other solvers."""
@@ -180,7 +181,7 @@ class Suite:
         name: its name in results.
         positions: the N positions.
         scores: int16 (N, num_actions), the exact scores (see `ScoredPosition`), `NO_SCORE` where an action is illegal.
-        about: the way it was made, as JSON can hold it; not part of the hash.
+        origin: the way it was made, as JSON can hold it; not part of the hash.
 
     Example:
         >>> from tictac_env.arena import suite
@@ -192,7 +193,7 @@ class Suite:
     name: str
     positions: PositionBatch
     scores: npt.NDArray[np.int16] = field(repr=False)
-    about: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    origin: Mapping[str, object] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, name: str, scored: Sequence[ScoredPosition]) -> Suite:
@@ -216,10 +217,9 @@ class Suite:
         return self.positions.game
 
     @functools.cached_property
-    def plies(self) -> npt.NDArray[np.int64]:
+    def plies(self) -> Ints:
         """The number of stones on each board: int64 (N,)."""
-        stones = (self.positions.own | self.positions.opp).tolist()
-        return np.array([cells.bit_count() for cells in stones], np.int64)
+        return self.positions.plies
 
     @functools.cached_property
     def phases(self) -> npt.NDArray[np.uint8]:
@@ -230,7 +230,7 @@ class Suite:
     def sha256(self) -> str:
         """The hash of its game, positions and scores, in hexadecimal."""
         try:
-            game: Any = describe_game(self.game)
+            game: str | JsonObject = describe_game(self.game)
         except ValueError:  # a game of the user's that is not registered
             game = repr(self.game)
         head = {"game": game, "positions": len(self), "actions": self.game.num_actions}
@@ -265,7 +265,7 @@ class Suite:
         Raises:
             ValueError: its game is not registered.
         """
-        meta = {"name": self.name, "game": describe_game(self.game), "sha256": self.sha256, "about": dict(self.about)}
+        meta = {"name": self.name, "game": describe_game(self.game), "sha256": self.sha256, "origin": dict(self.origin)}
         save_arrays(path, KIND, meta, {"own": self.positions.own, "opp": self.positions.opp, "scores": self.scores})
 
     @classmethod
@@ -283,7 +283,7 @@ class Suite:
                 raise ValueError("its positions are not two rows of int64")
             if scores.dtype != np.int16 or scores.shape != (len(own), game.num_actions) or not len(own):
                 raise ValueError(f"its scores are {scores.dtype} {scores.shape}")
-            suite = cls(str(meta["name"]), PositionBatch(game, own, opp), scores, dict(meta["about"]))
+            suite = cls(str(meta["name"]), PositionBatch(game, own, opp), scores, dict(meta["origin"]))
             suite.positions.check()
             if ((scores != NO_SCORE) != suite.positions.action_masks()).any():
                 raise ValueError("its scores are not those of the legal actions of unfinished positions")
@@ -304,7 +304,7 @@ class Suite:
         save_text(path, "\n".join(lines) + "\n")
 
 
-def phases(game: Game, plies: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
+def phases(game: Game, plies: Ints) -> npt.NDArray[np.uint8]:
     """The phase of positions by the number of their stones: uint8, as places in `PHASES`.
 
     The opening ends when two sevenths of the cells are taken, the middle at four sevenths: on Connect Four the opening
@@ -368,17 +368,17 @@ def as_suite(
         scored = suite(positions)
     elif isinstance(positions, Suite):
         scored = positions
-    elif isinstance(positions, (str, os.PathLike)) and Path(positions).suffix == ".npz":
+    elif not isinstance(positions, (str, os.PathLike)):
+        scored = Suite.of("positions", positions)
+    elif Path(positions).suffix == ".npz":
         scored = Suite.load(positions)
-    elif isinstance(positions, (str, os.PathLike)):
+    else:
         try:
             read = read_scored_positions(positions, "ConnectFour-v0" if game is None else game)
         except FileNotFoundError as error:
             path, hint = os.fspath(positions), did_you_mean(os.fspath(positions), HASHES)
             raise FileNotFoundError(f"there is no file {path!r}, and no suite of that name; {hint}") from error
         scored = Suite.of(Path(positions).name, read)
-    else:
-        scored = Suite.of("positions", positions)
     if game is not None and scored.game != get_game(game):
         raise ValueError(f"{scored.name} has positions of the game {scored.game!r}, not of {get_game(game)!r}")
     return scored
@@ -616,7 +616,7 @@ def move_accuracy(
     shares[0] = shares[0] + missing * (best[:, 0] >= 0)
     shares[4] = shares[4] + missing * (np.sign(best[:, 0]) + 1)
 
-    def accuracy(among: npt.NDArray[np.bool_]) -> Accuracy:
+    def accuracy(among: Bools) -> Accuracy:
         wrong, random_wrong, right, random_right, lost, random_lost = (share[among] for share in shares)
         halves = rate(lost / 2, random_lost / 2)  # in [0, 1], as intervals want it
         regret = Loss(*(2 * value for value in halves))

@@ -72,13 +72,13 @@ def _read_each(kinds: Any, values: list[object], place: str) -> list[Any]:
 
 
 def _member(parts: tuple[Any, ...], value: object) -> Any:
-    """The member of a union to read a value as: null, the class with the value's fields, or else the first."""
+    """The member of a union to read a value as: null, the class with an object's fields or a dict, else the first."""
     if value is None and NoneType in parts:
         return NoneType
     kinds = [part for part in parts if part is not NoneType]
     if isinstance(value, Mapping):
         for kind in kinds:
-            if is_dataclass(kind) and {field.name for field in fields(kind)} == set(value):
+            if get_origin(kind) is dict or (is_dataclass(kind) and {part.name for part in fields(kind)} == set(value)):
                 return kind
     return kinds[0]
 

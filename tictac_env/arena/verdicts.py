@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tictac_env.arena import report
 from tictac_env.arena.basis import Basis, action_probabilities, basis_of
 from tictac_env.arena.outcomes import WinDrawLoss
 from tictac_env.arena.records import SeatVerdict
-from tictac_env.checks import Floats, Ints, whole
+from tictac_env.arrays import Bools, Floats, Ints
+from tictac_env.checks import whole
 from tictac_env.games import UNFINISHED, Game
 from tictac_env.policies import PlayerLike, Policy, as_policy, game_for
 from tictac_env.position import Position, format_moves
@@ -40,8 +40,8 @@ class Strategy:
     table: GameTable
     seat: int
     moves: Floats
-    reached: npt.NDArray[np.bool_]
-    forfeited: npt.NDArray[np.bool_]
+    reached: Bools
+    forfeited: Bools
 
 
 @dataclass(frozen=True)
@@ -190,7 +190,7 @@ class Walk:
         seats = seat_verdict(self.first, draws), seat_verdict(self.second, draws)
         return Verdict(self.policy, *seats, self.basis, self.first.table.game)
 
-    def reaches(self, batch: PositionBatch) -> npt.NDArray[np.bool_]:
+    def reaches(self, batch: PositionBatch) -> Bools:
         """The positions to which the policy's own play leads, whatever the replies: bool (B,)."""
         table = self.first.table
         rows = np.array(
@@ -313,7 +313,7 @@ def given_away(
     return None
 
 
-def _normalised(chosen: npt.NDArray[np.bool_]) -> Floats:
+def _normalised(chosen: Bools) -> Floats:
     shares: Floats = chosen / np.maximum(chosen.sum(axis=1, keepdims=True), 1)
     shares.flags.writeable = False
     return shares
@@ -339,7 +339,7 @@ def _plies_to_win(strategy: Strategy) -> float | None:
 
 
 def _backed_up(
-    strategy: Strategy, replies: Floats, moves: Floats | npt.NDArray[np.bool_] | None = None, ends: Floats | None = None
+    strategy: Strategy, replies: Floats, moves: Floats | Bools | None = None, ends: Floats | None = None
 ) -> Floats:
     """The ends of all games, each weighted by the product of the weights of its moves: float64 (3,)."""
     table = strategy.table

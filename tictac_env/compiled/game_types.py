@@ -9,7 +9,7 @@ import inspect
 import threading
 from collections.abc import Callable, Iterator
 from types import CodeType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 from numba import types
@@ -18,7 +18,10 @@ from numba.extending import NativeValue, models, overload, register_model, typeo
 from tictac_env.compiled.numba_version import CALLED, INLINED, call_compiled, give_constants, give_method
 from tictac_env.games import Game
 
-AnyFunction = Callable[..., Any]
+if TYPE_CHECKING:
+    from numba.core.typing.templates import Signature
+
+AnyFunction: TypeAlias = Callable[..., Any]
 
 _COMPILED: set[AnyFunction] = set()
 
@@ -151,7 +154,7 @@ def _type_of_key(key: str) -> GameType:
 
 
 @unbox(GameType)  # type: ignore[untyped-decorator]
-def _unbox_game(game_type: Any, game: Any, context: Any) -> Any:
+def _unbox_game(game_type: GameType, game: Game, context: Any) -> NativeValue:
     return NativeValue(context.context.get_dummy_value())
 
 
@@ -189,7 +192,7 @@ def _compile_class(game_class: type[Game]) -> tuple[type[GameType], str]:
                 "write out what the parent's method does, with methods that the class does not override"
             )
     constants = {field.name for field in dataclasses.fields(game_class)}  # type: ignore[arg-type]
-    getters: list[Callable[..., Any]] = []
+    getters: list[AnyFunction] = []
     numbers = []
     for name, value in inspect.getmembers(game_class):
         if name.startswith("_") or not isinstance(value, (property, functools.cached_property, int)):
@@ -243,7 +246,7 @@ def _give_method(name: str, method: AnyFunction) -> None:
         return
     _METHODS[name] = names
 
-    def method_of(owner: Any) -> AnyFunction | None:
+    def method_of(owner: types.BaseNamedTuple) -> AnyFunction | None:
         record = owner.instance_class
         method = getattr(record, name, None) if record in _RECORDS else None
         return method if inspect.isfunction(method) else None
@@ -251,7 +254,7 @@ def _give_method(name: str, method: AnyFunction) -> None:
     give_method(types.BaseNamedTuple, name, method, method_of, **INLINED, **CALLED)
 
 
-def records_in(signature: Any) -> list[type]:
+def records_in(signature: Signature | tuple[types.Type, ...]) -> list[type]:
     """The classes of the named tuples among the arguments of a signature, nested ones included, sorted by name."""
     records = set()
     todo = list(signature if isinstance(signature, tuple) else signature.args)

@@ -15,14 +15,22 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import numba
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic, overload_method
 
-from tictac_env.compiled.game_types import GameType, compile_callees, compiled_as, fingerprint, records_in
+from tictac_env.arrays import Array
+from tictac_env.compiled.game_types import (
+    AnyFunction,
+    GameType,
+    compile_callees,
+    compiled_as,
+    fingerprint,
+    records_in,
+)
 from tictac_env.compiled.numba_version import (
     CALLED,
     UNCOUNTED,
@@ -35,6 +43,15 @@ from tictac_env.compiled.numba_version import (
     watch_compiling,
 )
 from tictac_env.games import Game, game_name
+
+if TYPE_CHECKING:
+    from numba.core.base import BaseContext
+    from numba.core.typing import Context
+    from numba.core.typing.templates import Signature
+
+Values: TypeAlias = Sequence[ir.Value]
+Intrinsic: TypeAlias = "tuple[Signature, Callable[[BaseContext, ir.IRBuilder, Signature, Values], ir.Value]]"
+"""The answer that `numba.extending.intrinsic` needs: the types of a call, and a function that emits its code."""
 
 PACKAGE = Path(__file__).parents[1]
 VARIABLE = "TICTAC_CACHE_DIR"
@@ -90,7 +107,7 @@ def _make_private(folder: Path) -> None:
 CACHE_FOLDER, KEPT, WARNING = _cache_folder()
 
 
-Function = TypeVar("Function", bound=Callable[..., Any])
+Function = TypeVar("Function", bound=AnyFunction)
 
 prange = numba.prange
 
@@ -123,17 +140,17 @@ def parallel_kernel(function: Function) -> Function:
 
 def _compile(function: Function, parallel: bool, counting: bool = True) -> Function:
     compile_callees(function)
-    options: dict[str, Any] = {"nogil": True, "error_model": "numpy", **({} if counting else UNCOUNTED)}
+    options: dict[str, object] = {"nogil": True, "error_model": "numpy", **({} if counting else UNCOUNTED)}
     with cache_in(CACHE_FOLDER):
         if numba.config.DISABLE_JIT:
             return function
-        compiled: Any = numba.njit(**options, parallel=True)(function) if parallel else new_kernel(function, options)
+        compiled = numba.njit(**options, parallel=True)(function) if parallel else new_kernel(function, options)
         prefix = repr(sorted(options.items())) + str(parallel)
         keep_code(compiled, lambda signature: prefix + fingerprint(function, *records_in(signature)))
     return compiled  # type: ignore[no-any-return]
 
 
-def machine_code(function: Callable[..., Any], *arguments: Any) -> Callable[..., Any]:
+def machine_code(function: AnyFunction, *arguments: object) -> AnyFunction:
     """The machine code of a kernel for arguments of these types, called without type checks: 1 us a call, not 10.
 
     It must never be called with arguments of other types.
@@ -141,7 +158,7 @@ def machine_code(function: Callable[..., Any], *arguments: Any) -> Callable[...,
     return entry_point(function, tuple(numba.typeof(argument) for argument in arguments))
 
 
-def is_kept(kernel: Callable[..., Any], *arguments: Any) -> bool:
+def is_kept(kernel: AnyFunction, *arguments: object) -> bool:
     """True if this run or an earlier one has compiled the kernel for arguments of these types."""
     return load_kept(kernel, tuple(numba.typeof(argument) for argument in arguments))
 
@@ -232,7 +249,7 @@ def _write(text: str) -> None:
                 sys.stderr.flush()
 
 
-def _begin(function: Callable[..., Any], types: Sequence[Any]) -> Callable[[], None] | None:
+def _begin(function: AnyFunction, types: Sequence[object]) -> Callable[[], None] | None:
     """Announces that a function is about to be compiled for arguments of these types, if its purpose is known."""
     purpose = _purpose(function.__module__ or "")  # None, if it was made by `exec`
     if purpose is None:
@@ -255,15 +272,15 @@ watch_compiling(_begin)
 
 
 @intrinsic  # type: ignore[untyped-decorator]
-def _population_count(typing_context: Any, value: Any) -> Any:
-    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+def _population_count(typing_context: Context, value: types.Type) -> Intrinsic:
+    def emit(context: BaseContext, builder: ir.IRBuilder, signature: Signature, arguments: Values) -> ir.Value:
         return builder.ctpop(arguments[0])
 
     return types.int64(types.int64), emit
 
 
 @overload_method(types.Integer, "bit_count", strict=False, jit_options=CALLED)  # type: ignore[untyped-decorator]
-def _bit_count(value: Any) -> Any:
+def _bit_count(value: types.Type) -> AnyFunction:
     """`int.bit_count`, which Numba lacks, of a non-negative value."""
     return lambda value: _population_count(value)
 
@@ -275,25 +292,25 @@ def wrapping_product(first: int, second: int) -> int:
 
 
 @intrinsic  # type: ignore[untyped-decorator]
-def _product(typing_context: Any, first: Any, second: Any) -> Any:
-    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+def _product(typing_context: Context, first: types.Type, second: types.Type) -> Intrinsic:
+    def emit(context: BaseContext, builder: ir.IRBuilder, signature: Signature, arguments: Values) -> ir.Value:
         return builder.mul(*arguments)
 
     return types.int64(types.int64, types.int64), emit
 
 
 @compiled_as(wrapping_product)
-def _wrapping_product(first: Any, second: Any) -> Any:
+def _wrapping_product(first: types.Type, second: types.Type) -> AnyFunction:
     return lambda first, second: _product(first, second)
 
 
-def prefetch(array: Any, index: int) -> None:
+def prefetch(array: Array, index: int) -> None:
     """Prefetches an element of a contiguous array that will be needed soon; does nothing when interpreted."""
 
 
 @intrinsic  # type: ignore[untyped-decorator]
-def _fetch(typing_context: Any, array: Any, index: Any) -> Any:
-    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+def _fetch(typing_context: Context, array: types.Array, index: types.Type) -> Intrinsic:
+    def emit(context: BaseContext, builder: ir.IRBuilder, signature: Signature, arguments: Values) -> ir.Value:
         data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
         address = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(8).as_pointer())
         i32 = ir.IntType(32)
@@ -306,11 +323,11 @@ def _fetch(typing_context: Any, array: Any, index: Any) -> Any:
 
 
 @compiled_as(prefetch)
-def _prefetch(array: Any, index: Any) -> Any:
+def _prefetch(array: types.Array, index: types.Type) -> AnyFunction:
     return lambda array, index: _fetch(array, index)
 
 
-def store_bytes(array: Any, begin: int, word: int, count: int) -> None:
+def store_bytes(array: Array, begin: int, word: int, count: int) -> None:
     """Writes the lowest `count` bytes of `word`, 4 or 8, to an int8 array from `begin` on, the lowest byte first.
 
     Compiled, it is one store; bounds are not checked, as everywhere in compiled code.
@@ -319,8 +336,10 @@ def store_bytes(array: Any, begin: int, word: int, count: int) -> None:
 
 
 @intrinsic(prefer_literal=True)  # type: ignore[untyped-decorator]
-def _store(typing_context: Any, array: Any, begin: Any, word: Any, count: Any) -> Any:
-    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+def _store(
+    typing_context: Context, array: types.Array, begin: types.Type, word: types.Type, count: types.Type
+) -> Intrinsic:
+    def emit(context: BaseContext, builder: ir.IRBuilder, signature: Signature, arguments: Values) -> ir.Value:
         data = context.make_array(array)(context, builder, arguments[0]).data
         bits = ir.IntType(8 * count.literal_value)
         place = builder.bitcast(builder.gep(data, [arguments[1]]), bits.as_pointer())
@@ -331,5 +350,5 @@ def _store(typing_context: Any, array: Any, begin: Any, word: Any, count: Any) -
 
 
 @compiled_as(store_bytes)
-def _store_bytes(array: Any, begin: Any, word: Any, count: Any) -> Any:
+def _store_bytes(array: types.Array, begin: types.Type, word: types.Type, count: types.Type) -> AnyFunction:
     return lambda array, begin, word, count: _store(array, begin, word, count)

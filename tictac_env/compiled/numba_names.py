@@ -18,9 +18,9 @@ import functools
 import hashlib
 import os
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numba
 from numba import types
@@ -37,7 +37,20 @@ from numba.extending import lower_getattr_generic, models, register_model
 
 from tictac_env.storage import locked
 
+if TYPE_CHECKING:
+    from llvmlite import ir
+    from numba.core.base import BaseContext
+    from numba.core.codegen import Codegen
+    from numba.core.compiler import CompileResult, StateDict
+    from numba.core.compiler_machinery import PassManager
+    from numba.core.typing import Context
+    from numba.core.typing.templates import Signature
+
 AnyFunction: TypeAlias = Callable[..., Any]
+Compiled: TypeAlias = Any
+"""A function that Numba compiled, its `Dispatcher`, whose annotations lack the attributes that are used here."""
+CallTypes: TypeAlias = "Signature | tuple[types.Type, ...]"
+"""The types of the arguments of a call."""
 
 # Hook 1: options of `njit` that Numba does not document.
 # Replaces: nothing; the options are left out.
@@ -83,13 +96,13 @@ class _Callee(JITCodeLibrary):  # type: ignore[misc]  # Numba has no types
 class _CalleeLowering(NativeLowering):  # type: ignore[misc]
     _name = "callee_lowering"
 
-    def run_pass(self, state: Any) -> bool:
+    def run_pass(self, state: StateDict) -> bool:
         state.library = _Callee(state.targetctx.codegen(), state.func_id.func_qualname)
         return super().run_pass(state)  # type: ignore[no-any-return]
 
 
 class _CalleeCompiler(CompilerBase):  # type: ignore[misc]
-    def define_pipelines(self) -> list[Any]:
+    def define_pipelines(self) -> list[PassManager]:
         steps = DefaultPassBuilder.define_nopython_pipeline(self.state)
         steps.passes = [(_CalleeLowering if step is NativeLowering else step, text) for step, text in steps.passes]
         steps.finalize()
@@ -116,7 +129,7 @@ class _CalleeType(types.Dispatcher):  # type: ignore[misc]
     templates = ()
     """Numba reads this attribute of a method's function; there are none."""
 
-    def get_call_type(self, context: Any, args: Any, kws: Any) -> Any:
+    def get_call_type(self, context: Context, args: Sequence[types.Type], kws: Mapping[str, types.Type]) -> Signature:
         plain = {name: types.unliteral(argument) for name, argument in kws.items()}
         return super().get_call_type(context, [types.unliteral(argument) for argument in args], plain)
 
@@ -125,14 +138,14 @@ register_model(_CalleeType)(models.OpaqueModel)
 
 
 @functools.cache
-def callee(function: AnyFunction, **options: object) -> Any:
+def callee(function: AnyFunction, **options: object) -> _CalleeType:
     """The type of a plain function that compiled code calls, compiled with these options."""
     dispatcher = numba.njit(**options)(function)
     _CALLEES.append(dispatcher)
     return _CalleeType(dispatcher)
 
 
-_CALLEES: list[Any] = []
+_CALLEES: list[Compiled] = []
 """Keeps the dispatchers alive: Numba has only weak references."""
 
 
@@ -176,22 +189,22 @@ class _KeptCode(FunctionCache):  # type: ignore[misc]  # Numba has no types
 
     locking = False
 
-    def __init__(self, dispatcher: Any, reach: Callable[[Any], str]) -> None:
+    def __init__(self, dispatcher: Compiled, reach: Callable[[CallTypes], str]) -> None:
         super().__init__(dispatcher.py_func)
         self._reach = reach
         name = re.sub(r"-\d+(\.py\d+)", r"\1", self._impl.filename_base)  # without the number of the line
         self._cache_file = IndexDataCacheFile(self._cache_path, name, source_stamp=None)
 
-    def _index_key(self, sig: Any, codegen: Any) -> tuple[Any, ...]:
+    def _index_key(self, sig: CallTypes, codegen: Codegen) -> tuple[object, ...]:
         return (*super()._index_key(sig, codegen), self._reach(sig))
 
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
+    def load_overload(self, sig: CallTypes, target_context: BaseContext) -> CompileResult | None:
         try:
             return super().load_overload(sig, target_context)
         except Exception:  # a truncated or unreadable file may raise anything
             return None
 
-    def save_overload(self, sig: Any, data: Any) -> None:
+    def save_overload(self, sig: CallTypes, data: CompileResult) -> None:
         try:
             with self._locked("saving.lock", 0):  # otherwise two processes may choose the same file name
                 try:
@@ -205,7 +218,7 @@ class _KeptCode(FunctionCache):  # type: ignore[misc]  # Numba has no types
             UNKEPT.append(error)
 
     @contextmanager
-    def lock(self, sig: Any, target_context: Any) -> Iterator[None]:
+    def lock(self, sig: CallTypes, target_context: BaseContext) -> Iterator[None]:
         """Makes other processes that need the code for these arguments wait; the calling thread holds Numba's lock.
 
         Functions compiled within the block take no lock of their own, so no two processes wait for each other.
@@ -226,7 +239,7 @@ class _KeptCode(FunctionCache):  # type: ignore[misc]  # Numba has no types
         return locked(os.path.join(self._cache_path, name), byte)
 
 
-def keep_code(dispatcher: Any, reach: Callable[[Any], str]) -> None:
+def keep_code(dispatcher: Compiled, reach: Callable[[CallTypes], str]) -> None:
     """Keeps the machine code of a function in the folder of `cache_in`; see `_KeptCode`.
 
     If several processes need code that is not there, the first one compiles it; the others wait and load it.
@@ -236,11 +249,11 @@ def keep_code(dispatcher: Any, reach: Callable[[Any], str]) -> None:
     # another one then finds that one's code. Numba's own lock comes first, as it does everywhere else.
     load_or_compile = dispatcher.compile
 
-    def compile_once(signature: Any) -> Any:
+    def compile_once(signature: CallTypes) -> AnyFunction:
         with global_compiler_lock, ExitStack() as lock:
             if not load_kept(dispatcher, signature):
                 lock.enter_context(dispatcher._cache.lock(signature, dispatcher.targetctx))
-            return load_or_compile(signature)
+            return load_or_compile(signature)  # type: ignore[no-any-return]
 
     dispatcher.compile = compile_once
 
@@ -249,7 +262,7 @@ def keep_code(dispatcher: Any, reach: Callable[[Any], str]) -> None:
 # Replaces: a call of the compiled function, which looks at the type of each argument.
 # Saves: 7 us a call. A step of a vector environment of two boards takes 10.5 us, otherwise 18.
 # Broken: `overloads[signature]` raises KeyError, or the result has no `entry_point`.
-def entry_point(function: Any, signature: tuple[object, ...]) -> AnyFunction:
+def entry_point(function: Compiled, signature: tuple[object, ...]) -> AnyFunction:
     """The machine code of a kernel for one signature, as a function that does not check its arguments' types."""
     if numba.config.DISABLE_JIT:
         return function  # type: ignore[no-any-return]
@@ -258,7 +271,7 @@ def entry_point(function: Any, signature: tuple[object, ...]) -> AnyFunction:
     return code
 
 
-def load_kept(function: Any, signature: tuple[object, ...]) -> bool:
+def load_kept(function: Compiled, signature: tuple[object, ...]) -> bool:
     """Loads the machine code of a kernel for one signature, unless it is loaded; False if it is not in the cache."""
     if numba.config.DISABLE_JIT or signature in function.overloads:
         return True
@@ -276,7 +289,7 @@ def give_method(
     type_class: type,
     name: str,
     method: AnyFunction,
-    method_of: Callable[[Any], AnyFunction | None] | None = None,
+    method_of: Callable[[types.Type], AnyFunction | None] | None = None,
     **options: object,
 ) -> None:
     """Lets compiled code call a method on values of a class of Numba types.
@@ -296,7 +309,7 @@ def give_method(
     template = make_overload_method_template(type_class, name, method, inline="never")
     resolve = template._resolve
 
-    def resolve_existing(self: Any, owner: Any, attribute: str) -> Any:
+    def resolve_existing(self: AttributeTemplate, owner: types.Type, attribute: str) -> types.Type | None:
         return resolve(self, owner, attribute) if find_method(owner) is not None else None
 
     template._resolve = resolve_existing
@@ -311,21 +324,21 @@ def give_method(
 class _Kernel(CPUDispatcher):  # type: ignore[misc]
     """A compiled function that is inlined into the kernels that call it; Python calls its own machine code."""
 
-    def __init__(self, function: AnyFunction, options: dict[str, Any]) -> None:
-        super().__init__(function, targetoptions=options | {"nopython": True, "no_cfunc_wrapper": True})
+    def __init__(self, function: AnyFunction, options: Mapping[str, object]) -> None:
+        super().__init__(function, targetoptions={**options, "nopython": True, "no_cfunc_wrapper": True})
         self._as_callee = numba.njit(**options, **_CALLED)(function)
 
     @property
-    def _numba_type_(self) -> Any:
+    def _numba_type_(self) -> _CalleeType:
         return _CalleeType(self._as_callee)
 
 
-def new_kernel(function: AnyFunction, options: dict[str, Any]) -> Any:
+def new_kernel(function: AnyFunction, options: Mapping[str, object]) -> Compiled:
     """Compiles a function that both Python and kernels call."""
     return _Kernel(function, options)
 
 
-def give_constants(type_class: type, names: Collection[str], value_of: Callable[[Any, str], Any]) -> None:
+def give_constants(type_class: type, names: Collection[str], value_of: Callable[[types.Type, str], object]) -> None:
     """Lets compiled code read `value_of(type, name)` as a constant attribute, for each name in `names`."""
 
     # Hook 8: one template for all constants of a class of games.
@@ -335,10 +348,12 @@ def give_constants(type_class: type, names: Collection[str], value_of: Callable[
     class Constants(AttributeTemplate):  # type: ignore[misc]
         key = type_class
 
-        def generic_resolve(self, owner: Any, name: str) -> Any:
+        def generic_resolve(self, owner: types.Type, name: str) -> types.Type | None:
             return numba.typeof(value_of(owner, name)) if name in names else None
 
-    def lower_constant(context: Any, builder: Any, owner: Any, value: Any, name: str) -> Any:
+    def lower_constant(
+        context: BaseContext, builder: ir.IRBuilder, owner: types.Type, value: ir.Value, name: str
+    ) -> ir.Value:
         constant = value_of(owner, name)
         return context.get_constant_generic(builder, numba.typeof(constant), constant)
 
@@ -357,12 +372,12 @@ class _Listener(event.Listener):  # type: ignore[misc]  # Numba has no types
         self.depth = 0  # of nested compilations; Numba compiles in one thread at a time
         self.end: Callable[[], None] | None = None
 
-    def on_start(self, event: Any) -> None:
+    def on_start(self, event: event.Event) -> None:
         if self.depth == 0:
             self.end = self.begin(event.data["dispatcher"].py_func, event.data["args"])
         self.depth += 1
 
-    def on_end(self, event: Any) -> None:
+    def on_end(self, event: event.Event) -> None:
         self.depth -= 1
         if self.depth == 0 and self.end is not None:
             self.end()

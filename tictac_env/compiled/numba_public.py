@@ -7,14 +7,17 @@ own cache (`cache=True`) would not notice an edited rule.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 import numba
+from numba import types
 from numba.extending import overload, overload_attribute, overload_method
 
 AnyFunction: TypeAlias = Callable[..., Any]
+Compiled: TypeAlias = Any
+"""A function that Numba compiled, its `Dispatcher`, whose annotations lack the attributes that are used here."""
 
 INLINED: dict[str, bool] = {}
 UNCOUNTED: dict[str, bool] = {}
@@ -31,7 +34,7 @@ def give_method(
     type_class: type,
     name: str,
     method: AnyFunction,
-    method_of: Callable[[Any], AnyFunction | None] | None = None,
+    method_of: Callable[[types.Type], AnyFunction | None] | None = None,
     **options: object,
 ) -> None:
     """Lets compiled code call a method on values of a class of Numba types."""
@@ -43,7 +46,7 @@ def give_method(
     overload_method(type_class, name, strict=False, jit_options=options)(choose_method)
 
 
-def give_constants(type_class: type, names: Collection[str], value_of: Callable[[Any, str], Any]) -> None:
+def give_constants(type_class: type, names: Collection[str], value_of: Callable[[types.Type, str], object]) -> None:
     """Lets compiled code read `value_of(type, name)` as a constant attribute, for each name in `names`."""
 
     def give_constant(name: str) -> None:
@@ -56,7 +59,7 @@ def give_constants(type_class: type, names: Collection[str], value_of: Callable[
         give_constant(name)
 
 
-def new_kernel(function: AnyFunction, options: dict[str, Any]) -> Any:
+def new_kernel(function: AnyFunction, options: Mapping[str, object]) -> Compiled:
     """Compiles a function that both Python and kernels call."""
     return numba.njit(**options)(function)
 
@@ -67,16 +70,16 @@ def cache_in(folder: str) -> Iterator[None]:
     yield
 
 
-def keep_code(dispatcher: object, reach: Callable[[Any], str]) -> None:
+def keep_code(dispatcher: object, reach: Callable[[tuple[types.Type, ...]], str]) -> None:
     """Does nothing: machine code is not kept."""
 
 
-def entry_point(function: Any, signature: tuple[object, ...]) -> AnyFunction:
+def entry_point(function: Compiled, signature: tuple[object, ...]) -> AnyFunction:
     """The function itself, which checks the types of its arguments at each call."""
     return function  # type: ignore[no-any-return]
 
 
-def load_kept(function: Any, signature: tuple[object, ...]) -> bool:
+def load_kept(function: Compiled, signature: tuple[object, ...]) -> bool:
     """True if this process has compiled the kernel for this signature."""
     return numba.config.DISABLE_JIT or signature in function.signatures
 

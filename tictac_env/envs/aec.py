@@ -6,19 +6,17 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 from pettingzoo import AECEnv
 
+from tictac_env.arrays import Bytes
 from tictac_env.checks import one_of
 from tictac_env.envs.single import ON_ILLEGAL, unfinished
 from tictac_env.games import UNFINISHED, Game, game_name, get_game
-from tictac_env.observation import Canvas, Observer
+from tictac_env.observation import Canvas, Infos, Observer, Space
 from tictac_env.position import Position, as_action, illegal_move
 from tictac_env.render.window import RENDER_FPS, RENDER_MODES, Display
-
-Array = npt.NDArray[np.int8]
 
 FIRST, SECOND = SEAT_NAMES = ("player_0", "player_1")
 SEATS = {FIRST: 0, SECOND: 1}
@@ -151,20 +149,20 @@ class BoardAECEnv(AECEnv):  # type: ignore[misc]  # PettingZoo ships no types
         self._cumulative_rewards: dict[str, float] = {}
         self.terminations: dict[str, bool] = {}
         self.truncations: dict[str, bool] = {}
-        self.infos: dict[str, dict[str, Any]] = {}
+        self.infos: dict[str, Infos] = {}
 
     @property
     def position(self) -> Position:
         """The position on the board."""
         return Position(self._game, self._own, self._opp, tuple(self._moves))
 
-    def observation_space(self, agent: str) -> spaces.Space[Any]:
+    def observation_space(self, agent: str) -> Space:
         return self.observation_spaces[agent]
 
-    def action_space(self, agent: str) -> spaces.Space[Any]:
+    def action_space(self, agent: str) -> Space:
         return self.action_spaces[agent]
 
-    def reset(self, seed: int | None = None, options: Mapping[str, Any] | None = None) -> None:
+    def reset(self, seed: int | None = None, options: Mapping[str, object] | None = None) -> None:
         """Begins a game.
 
         Args:
@@ -193,7 +191,7 @@ class BoardAECEnv(AECEnv):  # type: ignore[misc]  # PettingZoo ships no types
         if self.render_mode == "human":
             self.render()
 
-    def observe(self, agent: str) -> dict[str, Array]:
+    def observe(self, agent: str) -> dict[str, Bytes]:
         """The observation of `agent`, even if it is not to move.
 
         Raises:
@@ -211,11 +209,11 @@ class BoardAECEnv(AECEnv):  # type: ignore[misc]  # PettingZoo ships no types
             own, opp = opp, own
         return {"observation": self._canvas.planes(own, opp, seat), "action_mask": self._mask(legal)}
 
-    def state(self) -> Array:
+    def state(self) -> Bytes:
         """The board, int8 (rows, cols, 2): the first player's stones, then the second's."""
         return self._canvas.planes(*self.position.stones, 0)
 
-    def last(self, observe: bool = True) -> tuple[dict[str, Array] | None, float, bool, bool, dict[str, Any]]:
+    def last(self, observe: bool = True) -> tuple[dict[str, Bytes] | None, float, bool, bool, Infos]:
         """Observation, cumulative reward, termination, truncation and info of the agent whose turn it is.
 
         Raises:
@@ -248,7 +246,7 @@ class BoardAECEnv(AECEnv):  # type: ignore[misc]  # PettingZoo ships no types
             if self._turns == turn:
                 raise RuntimeError(f"call step() or reset() each time in a loop over agent_iter(): {self.position!r}")
 
-    def step(self, action: Any) -> None:
+    def step(self, action: int | None) -> None:
         """Plays a move for the agent whose turn it is.
 
         Args:

@@ -14,9 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
-import numpy as np
-import numpy.typing as npt
-
+from tictac_env.arrays import Floats, Ints
 from tictac_env.games import LOST, UNFINISHED, Game
 from tictac_env.policies import Policy, answer
 from tictac_env.policies.pool import OpponentPool
@@ -38,8 +36,8 @@ REWARDS = (1, 0, -1)
 """The usual rewards for a win, a draw and a loss; a fourth, for each step that does not end the game, is 0."""
 Rewards = tuple[float, float, float, float]
 """The rewards for a win, a draw, a loss and a step that does not end the game."""
-Numbers = Sequence[int] | npt.NDArray[np.int64]
-Weights = Sequence[float] | npt.NDArray[np.float64]
+Numbers = Sequence[int] | Ints
+Weights = Sequence[float] | Floats
 
 
 class Setup(NamedTuple):

@@ -8,34 +8,37 @@ import io
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, NoReturn, Self
+from typing import Any, NoReturn, Self, TypeAlias
 
 import cloudpickle
 import gymnasium as gym
 import numpy as np
-import numpy.typing as npt
 from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 
+from tictac_env.arrays import Bytes
 from tictac_env.checks import flag, one_of
 from tictac_env.envs import protocol
 from tictac_env.envs.protocol import CONTINUES, ILLEGAL, NOT_GIVEN, PLAY_AS, REWARDS, BoardOpponents, Numbers, Setup
 from tictac_env.games import UNFINISHED, Game, describe_game, game_name, shown
-from tictac_env.observation import Observer
-from tictac_env.policies import Policy, as_policy
+from tictac_env.observation import Infos, Observation, Observer
+from tictac_env.policies import PlayerLike, Policy, as_policy
 from tictac_env.policies.pool import OpponentPool
 from tictac_env.position import Position, as_action, illegal_move
 from tictac_env.position_batch import PositionBatch
 from tictac_env.render.window import RENDER_FPS, RENDER_MODES, Display
 from tictac_env.rng import STATES, new_state
+from tictac_env.storage import JsonObject
 
 ON_ILLEGAL = ("lose", "raise")
+Start: TypeAlias = str | Sequence[Position | str] | PositionBatch
+"""The name of starting positions, or these as positions or move strings."""
 NOT_SEEDED = -1
 """The RNG state of a board before its first reset."""
 MAX_INT = 2**63 - 1
 
 
-def refuse_opponent(opponent: Any) -> NoReturn:
+def refuse_opponent(opponent: object) -> NoReturn:
     """Raises the error for an opponent that is assigned to an environment."""
     raise AttributeError(
         f"the opponent of an environment cannot be replaced, here by {shown(opponent)}: write "
@@ -57,7 +60,14 @@ class Arguments:
 
     @classmethod
     def check(
-        cls, game: Game, opponent: Any, play_as: Any, obs_type: Any, illegal: Any, rewards: Any, start: Any
+        cls,
+        game: Game,
+        opponent: PlayerLike | None,
+        play_as: str,
+        obs_type: str,
+        illegal: str,
+        rewards: Sequence[float],
+        start: Start | None,
     ) -> Self:
         """The checked arguments of an environment; the `Observer` checks `obs_type`.
 
@@ -73,7 +83,7 @@ class Arguments:
         arguments.check_play_as(play_as)
         return arguments
 
-    def check_play_as(self, play_as: Any) -> str:
+    def check_play_as(self, play_as: str | int) -> str:
         """`play_as`, if it is allowed.
 
         Raises:
@@ -91,7 +101,7 @@ class Arguments:
         owns, opps = [start.own for start in starts], [start.opp for start in starts]
         return Setup(self.opponent is None, as_numbers(owns), as_numbers(opps))
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> JsonObject:
         """The arguments for JSON: equal for environments that play the same games."""
         start = None
         if self.start is not None:
@@ -107,7 +117,7 @@ class Arguments:
         }
 
 
-def check_rewards(rewards: Any) -> tuple[float, float, float, float]:
+def check_rewards(rewards: object) -> tuple[float, float, float, float]:
     """The rewards for a win, a draw, a loss and a step that does not end the game (0 if not given).
 
     Raises:
@@ -125,7 +135,7 @@ def check_rewards(rewards: Any) -> tuple[float, float, float, float]:
     return win, draw, loss, step
 
 
-def check_start(start: Any, game: Game) -> tuple[Position, ...] | None:
+def check_start(start: Start | None, game: Game) -> tuple[Position, ...] | None:
     """The starting positions, from their name or from the positions themselves; None for the empty board.
 
     Raises:
@@ -145,7 +155,7 @@ def check_start(start: Any, game: Game) -> tuple[Position, ...] | None:
     return positions
 
 
-def unfinished(position: Any, game: Game) -> Position:
+def unfinished(position: object, game: Game) -> Position:
     """`position` (or the position of a move string), if the game is not over there.
 
     Raises:
@@ -162,7 +172,7 @@ def unfinished(position: Any, game: Game) -> Position:
     return position
 
 
-def check_options(options: Any, keys: Sequence[str]) -> Mapping[str, Any]:
+def check_options(options: object, keys: Sequence[str]) -> Mapping[str, Any]:
     """The options of a reset; an empty dict if there are none.
 
     Raises:
@@ -202,7 +212,7 @@ class BoardState:
     moves: list[int] = field(default_factory=list)
 
     @classmethod
-    def from_json(cls, saved: Any, game: Game, num_members: int | None) -> Self:
+    def from_json(cls, saved: object, game: Game, num_members: int | None) -> Self:
         """The checked state of a `BoardEnv.state_dict`, for a pool of `num_members`, None without a pool.
 
         Raises:
@@ -254,7 +264,7 @@ def why_impossible(game: Game, own: int, opp: int, playing: bool, random_state: 
 class Trial(cloudpickle.CloudPickler):  # type: ignore[misc]  # cloudpickle ships no types
     """Checks if an object can be pickled. Arrays and tensors, the bulk of a model, are left out: they always can be."""
 
-    def persistent_id(self, thing: Any) -> str | None:
+    def persistent_id(self, thing: object) -> str | None:
         return "array" if hasattr(type(thing), "__array__") else None
 
 
@@ -265,7 +275,7 @@ class SharesOpponent:
     _playing: Any = None
     """The opponent of this game; with a pool, the member drawn."""
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+    def __deepcopy__(self, memo: dict[int, object]) -> Self:
         twin: Self = object.__new__(type(self))
         for shared in (self._opponent, self._playing, getattr(self, "spec", None)):
             memo[id(shared)] = shared
@@ -276,7 +286,7 @@ class SharesOpponent:
     def __copy__(self) -> Self:
         return copy.deepcopy(self)
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """The state to pickle. The pickler is unknown here, so everything that cloudpickle can pickle is accepted.
 
         Raises:
@@ -315,7 +325,7 @@ class BoardEnv(SharesOpponent, gym.Env[Any, int]):
     def __init__(
         self,
         game: Game,
-        opponent: Any = "random",
+        opponent: PlayerLike | None = "random",
         play_as: str = "first",
         obs_type: str = "planes",
         illegal: str = "lose",
@@ -359,18 +369,18 @@ class BoardEnv(SharesOpponent, gym.Env[Any, int]):
         return self._opponent
 
     @opponent.setter
-    def opponent(self, opponent: Any) -> None:
+    def opponent(self, opponent: object) -> None:
         refuse_opponent(opponent)
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> JsonObject:
         """The arguments for JSON: equal for environments that play the same games."""
         return self.arguments.describe()
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> JsonObject:
         """The state that `load_state_dict` continues from, RNG state included, for JSON."""
         return {"game": describe_game(self._game), **asdict(self._board)}
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+    def load_state_dict(self, state: Mapping[str, object]) -> None:
         """Continues from a state of `state_dict`.
 
         Raises:
@@ -379,12 +389,12 @@ class BoardEnv(SharesOpponent, gym.Env[Any, int]):
         """
         self._restore(BoardState.from_json(state, self._game, self._opponents.num_members))
 
-    def action_masks(self) -> npt.NDArray[np.int8]:
+    def action_masks(self) -> Bytes:
         """The action mask, int8 (num_actions,), under the name that sb3-contrib looks for: 1 where legal."""
         board = self._board
         return self._mask(0 if board.over else self._game.legal(board.own, board.opp))
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Observation, Infos]:
         """Begins a game.
 
         Args:
@@ -419,7 +429,7 @@ class BoardEnv(SharesOpponent, gym.Env[Any, int]):
             self.render()
         return self._view(reply)
 
-    def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+    def step(self, action: int) -> tuple[Observation, float, bool, bool, Infos]:
         """Plays the learner's move and the opponent's answer; without an opponent, one move for the side to move.
 
         Args:
@@ -485,7 +495,7 @@ class BoardEnv(SharesOpponent, gym.Env[Any, int]):
         """Closes the window, if there is one."""
         self._display.close()
 
-    def _view(self, reply: int) -> tuple[Any, dict[str, Any]]:
+    def _view(self, reply: int) -> tuple[Observation, Infos]:
         board = self._board
         own, opp, learner = board.own, board.opp, board.learner
         if board.over:

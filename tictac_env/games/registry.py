@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 from tictac_env.games.contract import UNFINISHED, Game
 from tictac_env.lazy import import_named
+from tictac_env.storage import JsonObject
 
 WORDS = {"true": True, "false": False}
 MAX_DIGITS = 9
@@ -161,7 +162,7 @@ def check_board(game: Game) -> None:
         raise ValueError(f"{game!r} must be hashable, as frozen dataclasses are: {error}") from None
 
 
-def check_int(value: Any, what: str, low: int = 0) -> None:
+def check_int(value: object, what: str, low: int = 0) -> None:
     """Checks that a rule's result, named `what`, is an int of at least `low`, not True or False."""
     if isinstance(value, bool) or not hasattr(value, "__index__") or operator.index(value) < low:
         raise ValueError(f"{what} must be an int of at least {low}, not {value!r}")
@@ -235,7 +236,7 @@ def _sizes_hint() -> str:
     return f"sizes are given after the name of a family, as in {' or '.join(filter(None, examples))}"
 
 
-def make_game(name: str, **sizes: Any) -> Game:
+def make_game(name: str, **sizes: object) -> Game:
     """The game with this name, for a family the game of these sizes.
 
     Raises:
@@ -295,7 +296,7 @@ def _family_of(game: Game) -> str | None:
     return None
 
 
-def describe_game(game: Game) -> str | dict[str, Any]:
+def describe_game(game: Game) -> str | JsonObject:
     """A description for `game_of` and JSON: the game's name, or its family's "id" and the sizes.
 
     `gym.make` takes a mapping too: `gym.make(**description)`.
@@ -352,7 +353,7 @@ def game_of(description: str | Mapping[str, Any]) -> Game:
         raise ValueError(f"no game fits {shown(description)}: {error}") from None
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """The `repr` of a value for an error message: shortened, so that a large value does not flood the terminal.
 
     Example:

@@ -6,14 +6,24 @@ import functools
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
+from tictac_env.arrays import Array, Bytes, Floats, Ints
 from tictac_env.games import Game
-from tictac_env.observation import Observer, action_masks, fit, legal_sets, observation_type_of, shows_same
+from tictac_env.observation import (
+    Observation,
+    Observer,
+    Space,
+    action_masks,
+    fit,
+    legal_sets,
+    observation_type_of,
+    shows_same,
+)
 from tictac_env.policies.policy import Policy
 from tictac_env.position import Position, illegal_move
 from tictac_env.position_batch import PositionBatch
@@ -23,8 +33,17 @@ CHANGES = "RescaleObservation, NormalizeObservation, FrameStackObservation or Ve
 """Wrappers after which a model does not see our observations."""
 MASK_KEY = "action_mask"
 """The key of the mask in a model's dict observations."""
-Mask = npt.NDArray[np.int8]
-Ints = npt.NDArray[np.int64]
+Mask: TypeAlias = Bytes
+AnyFunction: TypeAlias = Callable[..., Any]
+Scorer: TypeAlias = Callable[[Observation], npt.NDArray[np.float32]]
+"""A function from B observations to the scores of their actions, (B, num_actions)."""
+
+
+class Predictor(Protocol):
+    """A model with `predict`, as those of Stable-Baselines3, sb3-contrib and this package have it."""
+
+    def predict(self, *args: Any, **kwargs: Any) -> Any:
+        """The action for an observation; `ModelPolicy` says how it is called."""
 
 
 class FunctionPolicy(Policy):
@@ -43,7 +62,7 @@ class FunctionPolicy(Policy):
         2
     """
 
-    def __init__(self, function: Callable[..., Any], obs_type: str = "planes") -> None:
+    def __init__(self, function: AnyFunction, obs_type: str = "planes") -> None:
         self.function = function
         self.obs_type = obs_type
         self.name = getattr(function, "__name__", type(function).__name__)
@@ -55,14 +74,14 @@ class FunctionPolicy(Policy):
         action: int = self.ask(observer.observe(position.own, position.opp, position.seat), mask, seed)
         return action
 
-    def ask(self, observation: Any, mask: Mask, seed: int) -> Any:
+    def ask(self, observation: Observation, mask: Mask, seed: int) -> Any:
         """The function's answer, possibly no action, to an observation, possibly of another package's game."""
         return self.function(observation, mask, seed=seed) if self.seeded else self.function(observation, mask)
 
     def _obs_type_of(self, game: Game) -> str:
         return self.obs_type
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> FunctionPolicy:
+    def __deepcopy__(self, memo: dict[int, object]) -> FunctionPolicy:
         return self
 
 
@@ -97,14 +116,14 @@ class BatchedPolicy(FunctionPolicy):
     def batched(self) -> bool:
         return True
 
-    def ask(self, observation: Any, mask: Mask, seed: int) -> Any:
+    def ask(self, observation: Observation, mask: Mask, seed: int) -> Any:
         return int(self._ask_many(np.asarray(observation)[None], mask[None], np.array([seed], np.int64))[0])
 
     def act_many(self, batch: PositionBatch, seeds: Ints) -> Ints:
         """int64 (B,), by one call of the function."""
         return self._ask_many(batch.observations(self._obs_type_of(batch.game)), _masks(batch), seeds)
 
-    def _ask_many(self, observations: npt.NDArray[Any], masks: Mask, seeds: Ints) -> Ints:
+    def _ask_many(self, observations: Array, masks: Mask, seeds: Ints) -> Ints:
         keywords = {"seed": seeds} if self.seeded else {}
         return _checked(self, self.function(observations, masks, **keywords), len(masks))
 
@@ -153,7 +172,7 @@ class ModelPolicy(FunctionPolicy):
         self._masked = "action_masks" in inspect.signature(model.predict).parameters
         # Stable-Baselines3's `predict` recognises a batch of observations by its space.
         self._vectorized = self._space is not None and hasattr(policy, "is_vectorized_observation")
-        self._scores: Callable[[Any], npt.NDArray[np.float32]] | None = None
+        self._scores: Scorer | None = None
         if masked and self._vectorized and not self._masked:
             self._scores = scorer(policy)
         if not self._masked and self._scores is None:
@@ -163,7 +182,7 @@ class ModelPolicy(FunctionPolicy):
     def batched(self) -> bool:
         return is_batched(self.model) or self._vectorized
 
-    def ask(self, observation: Any, mask: Mask, seed: int) -> Any:
+    def ask(self, observation: Observation, mask: Mask, seed: int) -> Any:
         if is_batched(self.model) or self._scores is not None:
             return int(_checked(self, self._predict(np.asarray(observation)[None], mask[None], many=True), 1)[0])
         return int(self._predict(observation, mask))
@@ -175,7 +194,7 @@ class ModelPolicy(FunctionPolicy):
         observations = batch.observations(self._obs_type_of(batch.game))
         return _checked(self, self._predict(observations, _masks(batch), many=True), len(batch))
 
-    def _predict(self, observations: Any, masks: Mask, many: bool = False) -> Any:
+    def _predict(self, observations: Observation, masks: Mask, many: bool = False) -> Any:
         shown = as_seen(observations, masks, self._space, normalizer_of(self.model), many, who=self)
         if self._scores is not None:
             return np.where(masks, self._scores(shown), np.float32(-np.inf)).argmax(axis=1)
@@ -183,7 +202,7 @@ class ModelPolicy(FunctionPolicy):
         actions, _ = self.model.predict(shown, deterministic=True, **keywords)
         return actions
 
-    def check_boards(self, space: spaces.Space[Any]) -> None:
+    def check_boards(self, space: Space) -> None:
         """Checks that boards of another package show what the model sees.
 
         Args:
@@ -196,14 +215,14 @@ class ModelPolicy(FunctionPolicy):
             raise ValueError(f"no observation of {space} fits {self}'s observation space {self._space}")
 
     @property
-    def _space(self) -> spaces.Space[Any] | None:
+    def _space(self) -> Space | None:
         return getattr(self.model, "observation_space", None)
 
     def _obs_type_of(self, game: Game) -> str:
         return self.obs_type if self._space is None else seen_type(game, self._space, getattr(self.model, "env", None))
 
 
-def seen_type(game: Game, space: spaces.Space[Any], boards: Any = None) -> str:
+def seen_type(game: Game, space: Space, boards: object = None) -> str:
     """The name of the observation type that a model with this observation space sees.
 
     Args:
@@ -240,7 +259,7 @@ def _changing_wrapper(game: Game, boards: Any) -> str | None:
     return None
 
 
-def scorer(policy: Any) -> Callable[[Any], npt.NDArray[np.float32]] | None:
+def scorer(policy: Any) -> Scorer | None:
     """The scores by which a policy of Stable-Baselines3 or sb3-contrib chooses its greedy action.
 
     Args:
@@ -255,7 +274,7 @@ def scorer(policy: Any) -> Callable[[Any], npt.NDArray[np.float32]] | None:
     return partial(scores_of, policy) if scored and not hasattr(policy, "lstm_actor") else None
 
 
-def scores_of(policy: Any, observations: Any) -> npt.NDArray[np.float32]:
+def scores_of(policy: Any, observations: Observation) -> npt.NDArray[np.float32]:
     """The scores of the actions by a policy with a `scorer`: float32 (B, num_actions)."""
     if policy.training:
         policy.set_training_mode(False)
@@ -299,8 +318,8 @@ def check_normalizer(model: Any) -> None:
 
 
 def as_seen(
-    observations: Any, masks: Mask, space: spaces.Space[Any] | None, normalizer: Any, many: bool, who: object
-) -> Any:
+    observations: Observation, masks: Mask, space: Space | None, normalizer: Any, many: bool, who: object
+) -> Observation:
     """Observations of the game as a model sees them.
 
     Args:
@@ -326,7 +345,7 @@ def _plain(space: Any) -> Any:
     return space if key is None else space[key]
 
 
-def _observation_key(space: Any) -> str | None:
+def _observation_key(space: object) -> str | None:
     """The key of the observation, if a space is a `Dict` of it and the action mask."""
     if not isinstance(space, spaces.Dict) or len(space.spaces) != 2 or MASK_KEY not in space.spaces:
         return None
@@ -362,7 +381,7 @@ def is_batched(player: object) -> bool:
     return getattr(player, "batched", False) is True
 
 
-def signature_of(function: Callable[..., Any]) -> inspect.Signature | None:
+def signature_of(function: AnyFunction) -> inspect.Signature | None:
     """The signature of a function; None for some functions written in C."""
     try:
         return inspect.signature(function)
@@ -370,7 +389,7 @@ def signature_of(function: Callable[..., Any]) -> inspect.Signature | None:
         return None
 
 
-def takes_seed(function: Callable[..., Any]) -> bool:
+def takes_seed(function: AnyFunction) -> bool:
     """True if a function has a parameter `seed` that can be passed by keyword."""
     parameter = signature.parameters.get("seed") if (signature := signature_of(function)) else None
     return parameter is not None and parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
@@ -382,7 +401,7 @@ def observer_of(game: Game, obs_type: str) -> Observer:
     return Observer(game, obs_type)
 
 
-def _checked(policy: Policy, actions: Any, count: int) -> Ints:
+def _checked(policy: Policy, actions: npt.ArrayLike, count: int) -> Ints:
     array = np.asarray(actions)
     if array.shape != (count,) or not np.issubdtype(array.dtype, np.integer):
         raise ValueError(
@@ -442,7 +461,7 @@ class Corrected(Policy):
         action = self._actions.get((position.own, position.opp))
         return self.policy.act(position, seed) if action is None else action
 
-    def act_many(self, batch: PositionBatch, seeds: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    def act_many(self, batch: PositionBatch, seeds: Ints) -> Ints:
         actions = np.array(self.policy.act_many(batch, seeds))
         for i, action in self._corrections(batch):
             actions[i] = action
@@ -462,7 +481,7 @@ class Corrected(Policy):
     def asked_twice(self) -> bool:
         return bool(self.policy.asked_twice)
 
-    def probabilities(self, position: Position) -> npt.NDArray[np.float64] | None:
+    def probabilities(self, position: Position) -> Floats | None:
         chances = self.policy.probabilities(position)
         action = self._actions.get((position.own, position.opp))
         if chances is None or action is None:
@@ -471,7 +490,7 @@ class Corrected(Policy):
         chances[action] = 1
         return chances
 
-    def probabilities_many(self, batch: PositionBatch) -> npt.NDArray[np.float64] | None:
+    def probabilities_many(self, batch: PositionBatch) -> Floats | None:
         if (chances := self.policy.probabilities_many(batch)) is None:
             return None
         chances = np.array(chances)

@@ -7,8 +7,8 @@ import warnings
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from tictac_env.arrays import Floats
 from tictac_env.checks import positive, whole
 from tictac_env.games import Game
 from tictac_env.policies.adapters import FunctionPolicy
@@ -59,7 +59,7 @@ def check_policy(policy: PlayerLike, game: str | Game | None = None, positions: 
     sample = _random_positions(rules, positions, seed)
     seeds = np.array([mix(seed + i & MAX_SEED) for i in range(positions)], np.int64)
     chosen = []
-    each_chances: list[npt.NDArray[np.float64] | None] = []
+    each_chances: list[Floats | None] = []
     draws = False
     for position, number in zip(sample, seeds.tolist(), strict=True):
         action = answer(player, rules, position.own, position.opp, position.moves, number)[0]
@@ -162,9 +162,7 @@ def _check_without_moves(policy: Policy, position: Position, seed: int, chosen: 
         )
 
 
-def _check_probabilities(
-    policy: Policy, position: Position, chances: npt.NDArray[np.float64], chosen: set[int]
-) -> None:
+def _check_probabilities(policy: Policy, position: Position, chances: Floats, chosen: set[int]) -> None:
     shape, wrong = (position.game.num_actions,), ""
     if chances.shape != shape:
         wrong = f"have the shape {chances.shape}, not {shape}"

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from tictac_env.arrays import Floats
 from tictac_env.games import LOST, UNFINISHED, Game
 from tictac_env.policies.policy import Policy, illegal_choice
 from tictac_env.position import Position
@@ -108,7 +108,7 @@ class ReflexPolicy(Policy):
         actions = self._actions(position)
         return actions[seed % len(actions)]
 
-    def probabilities(self, position: Position) -> npt.NDArray[np.float64]:
+    def probabilities(self, position: Position) -> Floats:
         """float64 (num_actions,): the same for each action of the set."""
         return uniform(position.game, self._actions(position))
 
@@ -159,7 +159,7 @@ class RulePolicy(ReflexPolicy):
         super().__init__(rule_choices)
 
 
-def uniform(game: Game, actions: Sequence[int]) -> npt.NDArray[np.float64]:
+def uniform(game: Game, actions: Sequence[int]) -> Floats:
     """The uniform distribution over `actions`: float64 (num_actions,).
 
     Example:

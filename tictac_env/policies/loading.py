@@ -20,20 +20,19 @@ import os
 import pkgutil
 import sys
 import traceback
-from collections.abc import Callable
 from dataclasses import dataclass, fields
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NoReturn, Protocol, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 from tictac_env.checks import number, one_of
 from tictac_env.games import Game, describe_game, did_you_mean, game_name, game_of, get_game, shown
 from tictac_env.lazy import Undivided, import_named
 from tictac_env.observation import OBSERVATION_TYPES, observation_type
-from tictac_env.policies.adapters import ModelPolicy, adapted, signature_of
+from tictac_env.policies.adapters import AnyFunction, ModelPolicy, Predictor, adapted, signature_of
 from tictac_env.policies.policy import Policy
-from tictac_env.storage import check_regular, sha256
+from tictac_env.storage import JsonObject, check_regular, sha256
 
 _ENTRIES = entry_points()  # all at once: each call reads the metadata of every installed package
 
@@ -254,7 +253,7 @@ class PlayerIdentity:
     kind: str
     source: str
     agent: str
-    settings: dict[str, Any]
+    settings: JsonObject
     checkpoint_sha256: str | None
     budget: str
 
@@ -284,14 +283,7 @@ class Player(PlayerIdentity):
         return self.name
 
 
-class Predictor(Protocol):
-    """A model with `predict`, as those of Stable-Baselines3, sb3-contrib and this package have it."""
-
-    def predict(self, *args: Any, **kwargs: Any) -> Any:
-        """The action for an observation; `ModelPolicy` says how it is called."""
-
-
-PlayerLike: TypeAlias = Policy | Player | Predictor | Callable[..., Any] | str | os.PathLike[str]
+PlayerLike: TypeAlias = Policy | Player | Predictor | AnyFunction | str | os.PathLike[str]
 """Whatever `load_player` and `as_policy` accept."""
 
 
@@ -461,7 +453,7 @@ def _from_file(source: str, game: Game, reading: Reading) -> Player:
         digest = sha256(path)
     except OSError as error:
         raise ValueError(f"{source!r} cannot be read: {error.strerror}") from error
-    settings: dict[str, Any] | None
+    settings: JsonObject | None
     if path.suffix in AGENT_FILES:
         agent, settings = importlib.import_module(AGENT_FILES[path.suffix]).load_agent(path, game)
         policy = as_policy(agent, game)
@@ -489,7 +481,7 @@ def _check_file(source: str) -> Path:
 
 
 def _described(
-    policy: Policy, kind: str, source: str, settings: dict[str, Any] | None = None, digest: str | None = None
+    policy: Policy, kind: str, source: str, settings: JsonObject | None = None, digest: str | None = None
 ) -> Player:
     agent: Any = policy.model if isinstance(policy, ModelPolicy) else policy
     settings = settings_of(agent) if settings is None else settings
@@ -497,7 +489,7 @@ def _described(
     return Player(str(policy), kind, source, type(agent).__name__, settings, digest, budget, policy)
 
 
-def settings_of(agent: Any) -> dict[str, Any]:
+def settings_of(agent: object) -> JsonObject:
     """The settings of an agent for JSON: its `plan` or `settings`, or the constructor arguments that are attributes."""
     to_dict = getattr(getattr(agent, "plan", getattr(agent, "settings", None)), "to_dict", None)
     if callable(to_dict):

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tictac_env.arrays import Bools, Floats, Ints
 from tictac_env.games import UNFINISHED, Game, shown
 from tictac_env.lazy import Undivided
 from tictac_env.policies.answers import AnswersReport
@@ -128,11 +129,11 @@ class Policy(ABC):
         """`act` without its check, which costs a microsecond, for callers that know that the position is unfinished."""
         return self.act(position, seed)
 
-    def probabilities(self, position: Position) -> npt.NDArray[np.float64] | None:
+    def probabilities(self, position: Position) -> Floats | None:
         """The probability of each action over all seeds, float64 (num_actions,); None if unknown."""
         return None
 
-    def probabilities_many(self, batch: PositionBatch) -> npt.NDArray[np.float64] | None:
+    def probabilities_many(self, batch: PositionBatch) -> Floats | None:
         """The `probabilities` in B positions: float64 (B, num_actions); None if unknown.
 
         Args:
@@ -151,14 +152,14 @@ class Policy(ABC):
                 raise wrong_probabilities(self, batch[i], chances)
         return np.array(rows, np.float64)
 
-    def sure_wins(self, batch: PositionBatch) -> npt.NDArray[np.bool_]:
+    def sure_wins(self, batch: PositionBatch) -> Bools:
         """True for unfinished positions in which the policy, to move, wins against any replies: bool (B,).
 
         False also if that is unknown. Exact measures follow a game no further than a sure win.
         """
         return np.zeros(len(batch), np.bool_)
 
-    def act_many(self, batch: PositionBatch, seeds: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    def act_many(self, batch: PositionBatch, seeds: Ints) -> Ints:
         """The actions in B positions: int64 (B,), each that of `act` with its own seed.
 
         Args:
@@ -192,7 +193,7 @@ def wrong_probabilities(policy: Policy, position: Position, chances: object) -> 
     return ValueError(f"the probabilities of {policy} must be {expected}, not {chances} in {position!r}")
 
 
-def actions_of(policy: Policy, batch: PositionBatch, seeds: npt.NDArray[np.int64]) -> npt.NDArray[np.integer[Any]]:
+def actions_of(policy: Policy, batch: PositionBatch, seeds: Ints) -> npt.NDArray[np.integer[Any]]:
     """The actions of `policy` in B positions: integers of any kind, (B,), legal or not.
 
     Raises:

@@ -12,12 +12,12 @@ from multiprocessing.context import get_spawning_popen
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-import numpy.typing as npt
 
+from tictac_env.arrays import Floats, Ints
 from tictac_env.checks import parse_whole
 from tictac_env.games import Game, game_name, shown
 from tictac_env.policies.adapters import ModelPolicy
-from tictac_env.policies.loading import Player, as_policy, check_player
+from tictac_env.policies.loading import Player, PlayerLike, as_policy, check_player
 from tictac_env.policies.policy import Policy, actions_of
 from tictac_env.policies.snapshot import Snapshot
 from tictac_env.position import Position
@@ -49,7 +49,7 @@ class Mixture(Policy):
     obs_type = "planes"
     """The observation type of its functions; see `seeing`."""
 
-    def __init__(self, policies: Sequence[Any], weights: Sequence[float] | None = None) -> None:
+    def __init__(self, policies: Sequence[PlayerLike], weights: Sequence[float] | None = None) -> None:
         self.players = list(policies)
         if not self.players:
             raise ValueError(f"a {self.name} needs at least one policy")
@@ -133,26 +133,26 @@ class Mixture(Policy):
         self._process = os.getpid()
         self._elsewhere = mmap.mmap(-1, 1)  # 1 once another process does; forked processes share this byte
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         if get_spawning_popen() is not None:  # pickled as an argument of a new process
             self._elsewhere[0] = 1
         return {name: value for name, value in vars(self).items() if name not in ("_elsewhere", "_process")}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: dict[str, object]) -> None:
         vars(self).update(state)
         self._own_process()
 
     def act(self, position: Position, seed: int) -> int:
         return self.member(self.draw(seed), position.game).act(position, mix(seed))
 
-    def act_many(self, batch: PositionBatch, seeds: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    def act_many(self, batch: PositionBatch, seeds: Ints) -> Ints:
         """int64 (B,); each member is called once, for all positions for which it is drawn."""
         # The same draws as in `act`: the seed chooses the member, and mixed once more it is the member's seed.
         drawn = np.array([self.draw(seed) for seed in seeds.tolist()])
         actions = np.empty(len(batch), np.int64)
         for number in np.unique(drawn).tolist():
             rows = np.flatnonzero(drawn == number)
-            member_seeds: Any = mix(seeds[rows])  # type: ignore[arg-type]  # works on arrays too
+            member_seeds = mix(seeds[rows])
             actions[rows] = actions_of(self.member(number, batch.game), batch.where(rows), member_seeds)
         return actions
 
@@ -168,17 +168,15 @@ class Mixture(Policy):
     def one_game_at_a_time(self) -> bool:
         return any(member.one_game_at_a_time for member in self._members.values())
 
-    def probabilities(self, position: Position) -> npt.NDArray[np.float64] | None:
+    def probabilities(self, position: Position) -> Floats | None:
         """float64 (num_actions,): the weighted mean over the members, None if a member has no probabilities."""
         return self._mean(position.game, (), lambda member: member.probabilities(position))
 
-    def probabilities_many(self, batch: PositionBatch) -> npt.NDArray[np.float64] | None:
+    def probabilities_many(self, batch: PositionBatch) -> Floats | None:
         """float64 (B, num_actions); each member is called once, for all positions."""
         return self._mean(batch.game, (len(batch),), lambda member: member.probabilities_many(batch))
 
-    def _mean(
-        self, game: Game, shape: tuple[int, ...], chances_of: Callable[[Policy], npt.NDArray[np.float64] | None]
-    ) -> npt.NDArray[np.float64] | None:
+    def _mean(self, game: Game, shape: tuple[int, ...], chances_of: Callable[[Policy], Floats | None]) -> Floats | None:
         mean = np.zeros((*shape, game.num_actions))
         for number, weight in enumerate(self._weights):
             if weight > 0:
@@ -222,7 +220,7 @@ class OpponentPool(Mixture):
 
     name = "pool"
 
-    def add(self, opponent: Any, weight: float = 1.0) -> None:
+    def add(self, opponent: PlayerLike, weight: float = 1.0) -> None:
         """Adds an opponent; of a learner, a copy that learns no more.
 
         Raises:
@@ -238,7 +236,7 @@ class OpponentPool(Mixture):
             raise
 
 
-def frozen(player: Any) -> Any:
+def frozen(player: PlayerLike) -> PlayerLike:
     """A copy of a player that can learn, as it plays now; any other player itself.
 
     Raises:

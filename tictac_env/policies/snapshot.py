@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tictac_env.arrays import Ints
 from tictac_env.games import Game
 from tictac_env.observation import action_masks, legal_sets
 from tictac_env.policies.adapters import as_seen, check_normalizer, normalizer_of, scorer, scores_of, seen_type
@@ -73,8 +74,8 @@ class Snapshot(Policy):
     def act(self, position: Position, seed: int) -> int:
         return int(self.act_many(PositionBatch.of([position]), np.array([seed]))[0])
 
-    def act_many(self, batch: PositionBatch, seeds: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        actions: npt.NDArray[np.int64] = self.scores_many(batch).argmax(axis=1)
+    def act_many(self, batch: PositionBatch, seeds: Ints) -> Ints:
+        actions: Ints = self.scores_many(batch).argmax(axis=1)
         return actions
 
     @property

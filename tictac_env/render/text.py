@@ -13,8 +13,9 @@ red X to move
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
+from tictac_env.arrays import Array
 from tictac_env.games import Game
 from tictac_env.games.contract import move_name
 
@@ -40,7 +41,7 @@ class Drawable(Protocol):
     @property
     def outcome(self) -> tuple[int | None, str, tuple[tuple[int, int], ...]] | None: ...
     def history(self) -> Sequence[Drawable]: ...
-    def to_array(self) -> Any: ...
+    def to_array(self) -> Array: ...
 
 
 def side_name(game: Game, seat: int) -> str:

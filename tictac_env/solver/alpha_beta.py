@@ -9,7 +9,7 @@ import functools
 
 import numpy as np
 
-from tictac_env.checks import Ints
+from tictac_env.arrays import Ints
 from tictac_env.compiled import borrowing_kernel, kernel
 from tictac_env.games import UNFINISHED, Game
 from tictac_env.policies.heuristics import safe_choices

@@ -7,8 +7,8 @@ import os
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
+from tictac_env.arrays import Bytes, Ints
 from tictac_env.checks import whole
 from tictac_env.games import Game, KInARow, game_name
 from tictac_env.position import Position
@@ -36,7 +36,7 @@ class Book:
         ValueError: the arrays are not a book.
     """
 
-    def __init__(self, game: KInARow, plies: int, keys: npt.NDArray[np.int64], scores: npt.NDArray[np.int8]) -> None:
+    def __init__(self, game: KInARow, plies: int, keys: Ints, scores: Bytes) -> None:
         if keys.dtype != np.int64 or scores.dtype != np.int8 or keys.shape != scores.shape or keys.ndim != 1:
             raise ValueError(f"a book has int64 keys and as many int8 scores, not {keys.dtype} {keys.shape}")
         if len(keys) == 0 or not (np.diff(keys) > 0).all():

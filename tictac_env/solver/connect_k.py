@@ -20,9 +20,7 @@ The kernels borrow their arrays: with counted references, `push_moves` in parts 
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
-
+from tictac_env.arrays import Ints
 from tictac_env.compiled import borrowing_kernel, kernel
 from tictac_env.games.k_in_a_row import KInARow
 from tictac_env.solver.transposition_table import fetch, find, lower_of, scramble, store, upper_of
@@ -152,8 +150,6 @@ def static_bounds(game: KInARow, own: int, opp: int, opp_wins: int, alpha: int) 
         upper = min(upper, follow_up_bound(game, own, opp, opp_wins))
     return lower, upper
 
-
-Ints = npt.NDArray[np.int64]
 
 # The stack of a search is one array. A frame, then the records of its children that must be searched; the child under
 # search (NEXT) has the next frame after the last record:

@@ -8,9 +8,9 @@ from collections.abc import Callable, Generator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
 import numpy as np
-import numpy.typing as npt
 
-from tictac_env.checks import Ints, number, whole
+from tictac_env.arrays import Bools, Ints
+from tictac_env.checks import number, whole
 from tictac_env.compiled import kernel, machine_code
 from tictac_env.games import UNFINISHED, Game, KInARow
 from tictac_env.progress import Background
@@ -61,10 +61,10 @@ first of FORCED_PLIES is tried.
 """
 
 
-def solved(batch: Batch) -> npt.NDArray[np.bool_]:
+def solved(batch: Batch) -> Bools:
     """True for positions whose score is exact within [LEAST, MOST]: bool (B,)."""
     lower = np.maximum(batch[:, AT_LEAST], batch[:, LEAST])
-    done: npt.NDArray[np.bool_] = lower >= np.minimum(batch[:, AT_MOST], batch[:, MOST])
+    done: Bools = lower >= np.minimum(batch[:, AT_MOST], batch[:, MOST])
     return done
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from tictac_env.arrays import Bytes, Ints
 from tictac_env.games import UNFINISHED, Game, game_name
 from tictac_env.observation import action_masks, legal_sets
 from tictac_env.position_batch import PositionBatch
@@ -44,10 +45,10 @@ class GameTable:
     """
 
     game: Game
-    own: npt.NDArray[np.int64]
-    opp: npt.NDArray[np.int64]
-    result: npt.NDArray[np.int8]
-    seat: npt.NDArray[np.int8]
+    own: Ints
+    opp: Ints
+    result: Bytes
+    seat: Bytes
     children: npt.NDArray[np.int32]
     score: npt.NDArray[np.int16]
     levels: tuple[slice, ...]

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tictac_env.checks import Ints, flag, number, positive
+from tictac_env.arrays import Bools, Ints
+from tictac_env.checks import flag, number, positive
 from tictac_env.games import Game, KInARow, get_game, shown
 from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
@@ -248,7 +249,7 @@ class Solver:
         """`best_actions` for many positions; it raises what `best_masks` does."""
         return [tuple(np.flatnonzero(row).tolist()) for row in self.best_masks(self._batch(positions), time_limit)]
 
-    def best_masks(self, batch: PositionBatch, time_limit: float | None = None) -> npt.NDArray[np.bool_]:
+    def best_masks(self, batch: PositionBatch, time_limit: float | None = None) -> Bools:
         """`best_actions` for B positions: bool (B, num_actions), all False where the game is over.
 
         They are solved in parallel on the solver's threads; the limit is for all together.
@@ -263,7 +264,7 @@ class Solver:
         scores, most, nodes, seconds = self._narrowed(batch, *self._window(False), budget)
         for row in np.flatnonzero(scores < most)[:1]:
             raise NotProven(batch[row], Bounds(int(scores[row]), int(most[row]), nodes, seconds))
-        best: npt.NDArray[np.bool_] = batch.action_masks() != 0
+        best: Bools = batch.action_masks() != 0
         rows, actions = np.nonzero(best)
         least = -scores[rows]
         low, high, more_nodes, more_seconds = self._narrowed(batch.where(rows).play(actions), least, least + 1, budget)

@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from tictac_env.checks import Ints, whole
+from tictac_env.arrays import Bytes, Ints
+from tictac_env.checks import whole
 from tictac_env.compiled import kernel
 from tictac_env.games import Game, KInARow, game_name
 from tictac_env.storage import reading, save_arrays
@@ -24,7 +25,7 @@ PER_BYTE = 4
 MAX_PLY = 16
 NOT_THERE = -1
 """Marks a ply that is not in the table."""
-Bytes = npt.NDArray[np.uint8]
+Packed = npt.NDArray[np.uint8]
 
 
 @kernel
@@ -76,7 +77,7 @@ def write_ranks(game: KInARow, own: Ints, opp: Ints, ply: int, before: Ints, cho
 
 @kernel
 def outcome_of(
-    game: KInARow, own: int, opp: int, ply: int, packed: Bytes, places: Ints, before: Ints, choose: Ints
+    game: KInARow, own: int, opp: int, ply: int, packed: Packed, places: Ints, before: Ints, choose: Ints
 ) -> int:
     """The outcome of a position of `ply`, `UNKNOWN` if it is not in the table."""
     if ply < 0 or ply >= len(places) or places[ply] == NOT_THERE:
@@ -88,7 +89,7 @@ def outcome_of(
 
 @kernel
 def write_bounds(
-    game: KInARow, own: Ints, opp: Ints, packed: Bytes, places: Ints, before: Ints, choose: Ints, bounds: Ints
+    game: KInARow, own: Ints, opp: Ints, packed: Packed, places: Ints, before: Ints, choose: Ints, bounds: Ints
 ) -> None:
     """Writes the lower and the upper bound of the outcome of each of B positions into `bounds`, int64 (B, 2)."""
     for i in range(len(own)):
@@ -132,14 +133,14 @@ class OutcomeTable:
         ValueError: the game has no gravity or other rules, or an array has another type or shape.
     """
 
-    def __init__(self, game: KInARow, layers: Mapping[int, Bytes] | None = None) -> None:
+    def __init__(self, game: KInARow, layers: Mapping[int, Packed] | None = None) -> None:
         if type(game) is not KInARow or not game.gravity:
             raise ValueError(f"an outcome table is of a game of k in a row with gravity, not of {game!r}")
         self.game = game
-        self.layers: dict[int, Bytes] = {}
+        self.layers: dict[int, Packed] = {}
         self.add(layers or {})
 
-    def add(self, layers: Mapping[int, Bytes]) -> None:
+    def add(self, layers: Mapping[int, Packed]) -> None:
         """Puts packed outcomes into the table, replacing those of the same plies.
 
         Raises:
@@ -163,7 +164,7 @@ class OutcomeTable:
         write_ranks(self.game, own, opp, ply, *ranking(self.game), ranks)
         return ranks
 
-    def outcomes(self, own: Ints, opp: Ints, ply: int) -> npt.NDArray[np.int8]:
+    def outcomes(self, own: Ints, opp: Ints, ply: int) -> Bytes:
         """The outcome of each of B positions of `ply`, for the side to move: int8 (B,), or `UNKNOWN`."""
         if ply not in self.layers:
             return np.full(len(own), UNKNOWN, np.int8)
@@ -198,15 +199,15 @@ class OutcomeTable:
             return cls(game, {whole("ply", ply, MAX_PLY): arrays[f"ply{ply}"] for ply in meta["plies"]})
 
 
-def pack(outcomes: npt.NDArray[np.int8]) -> Bytes:
+def pack(outcomes: Bytes) -> Packed:
     """Packs the outcome of each rank, int8 (N,) with `UNKNOWN` for those that are missing, into a layer of a table."""
     codes = np.zeros(-(-len(outcomes) // PER_BYTE) * PER_BYTE, np.uint8)
     codes[: len(outcomes)] = outcomes - UNKNOWN
-    packed: Bytes = np.bitwise_or.reduce(codes.reshape(-1, PER_BYTE) << np.arange(0, 8, 2, dtype=np.uint8), axis=1)
+    packed: Packed = np.bitwise_or.reduce(codes.reshape(-1, PER_BYTE) << np.arange(0, 8, 2, dtype=np.uint8), axis=1)
     return packed
 
 
-def unpack(packed: Bytes) -> npt.NDArray[np.int8]:
+def unpack(packed: Packed) -> Bytes:
     """The outcome of each rank of a layer, `UNKNOWN` if it is not known: the argument of `pack`, int8 (N,)."""
     codes = packed[:, None] >> np.arange(0, 8, 2, dtype=np.uint8) & 3
     return codes.reshape(-1).astype(np.int8) + np.int8(UNKNOWN)

@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
-from tictac_env.checks import Floats, Ints, number, parse_whole
+from tictac_env.arrays import Bools, Floats, Ints
+from tictac_env.checks import number, parse_whole
 from tictac_env.games import Game, shown
 from tictac_env.observation import action_masks
 from tictac_env.policies import Policy, uniform
@@ -235,11 +235,11 @@ class Perfect(Policy):
             chances += self.error * (safe / safe.sum(axis=1, keepdims=True))
         return chances
 
-    def best_masks(self, batch: PositionBatch) -> npt.NDArray[np.bool_]:
+    def best_masks(self, batch: PositionBatch) -> Bools:
         """The actions of the best score in B positions, without a time limit: bool (B, num_actions)."""
         return self._solver(batch.game).best_masks(batch)
 
-    def sure_wins(self, batch: PositionBatch) -> npt.NDArray[np.bool_]:
+    def sure_wins(self, batch: PositionBatch) -> Bools:
         """The positions that the side to move wins, bool (B,), if the player has no error rate and no time limit."""
         if self.error or self.time_limit is not None:
             return super().sure_wins(batch)

@@ -28,8 +28,8 @@ stay in the processor's cache, where a look-up costs a tenth of one in main memo
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from tictac_env.arrays import Ints
 from tictac_env.compiled import kernel, prefetch, wrapping_product
 
 COMPILED_AS = "the growth of the solver's table"
@@ -61,13 +61,13 @@ def scramble(key: int, bits: int) -> int:
 
 
 @kernel
-def fetch(table: npt.NDArray[np.int64], code: int, tag_bits: int) -> None:
+def fetch(table: Ints, code: int, tag_bits: int) -> None:
     """Prefetches the bucket of a scrambled key for `find`."""
     prefetch(table, code >> tag_bits << 1)
 
 
 @kernel
-def find(table: npt.NDArray[np.int64], code: int, tag_bits: int) -> int:
+def find(table: Ints, code: int, tag_bits: int) -> int:
     """The entry of a scrambled key, 0 if there is none."""
     # Two entries of 8 bytes: number of the bucket times two. Both lie in one cache line, so the second look is free.
     bucket = code >> tag_bits << 1
@@ -94,7 +94,7 @@ def upper_of(entry: int) -> int:
 
 
 @kernel
-def store(table: npt.NDArray[np.int64], code: int, tag_bits: int, lower: int, upper: int, nodes: int) -> None:
+def store(table: Ints, code: int, tag_bits: int, lower: int, upper: int, nodes: int) -> None:
     """Stores the bounds that a search of `nodes` nodes has found, combined with those stored before."""
     bucket = code >> tag_bits << 1
     tag = (code & (1 << tag_bits) - 1) + 1
@@ -123,7 +123,7 @@ def store(table: npt.NDArray[np.int64], code: int, tag_bits: int, lower: int, up
 
 
 @kernel
-def spread(table: npt.NDArray[np.int64], log_buckets: npt.NDArray[np.int64], bits: int, growth: int) -> None:
+def spread(table: Ints, log_buckets: Ints, bits: int, growth: int) -> None:
     """Distributes the entries over 2**growth times as many buckets, in place, and updates `log_buckets`, int64 (1,).
 
     A bucket's entries only move to higher places, so the loop from the last bucket down overwrites nothing. One kernel

@@ -15,21 +15,24 @@ from gymnasium.utils import RecordConstructorArgs
 from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
 from gymnasium.vector.utils import batch_space
 
+from tictac_env.arrays import Array
 from tictac_env.checks import flag, number, one_of
 from tictac_env.games import shown
+from tictac_env.observation import Infos, Observation, Space
 from tictac_env.position import Position, as_integer
 
-Infos = dict[str, Any]
+Env: TypeAlias = gym.Env[Any, Any]
+Envs: TypeAlias = VectorEnv[Any, Any, Any]
 
 AT_THE_END = {"outcome": 0, "illegal_action": -1}
 """The keys that infos have only at the end of a game, and their values before it."""
 
 
 @overload
-def CompleteInfo(env: gym.Env[Any, Any]) -> CompleteInfoEnv: ...
+def CompleteInfo(env: Env) -> CompleteInfoEnv: ...
 @overload
-def CompleteInfo(env: VectorEnv[Any, Any, Any]) -> CompleteInfoVectorEnv: ...
-def CompleteInfo(env: Any) -> Any:
+def CompleteInfo(env: Envs) -> CompleteInfoVectorEnv: ...
+def CompleteInfo(env: Env | Envs) -> CompleteInfoEnv | CompleteInfoVectorEnv:
     """Wraps an environment of this package so that every info key is there at every reset and step.
 
     Without it `outcome` and `illegal_action` come only at the end of a game (that ended so), which Minari's recorder
@@ -63,14 +66,14 @@ def CompleteInfo(env: Any) -> Any:
 class _Seeing:
     env: Any
 
-    def seen(self, observation: Any, info: Infos) -> tuple[Any, Infos]:
+    def seen(self, observation: Observation, info: Infos) -> tuple[Observation, Infos]:
         """The observation and the info that `reset` and `step` return for those of the wrapped environment."""
         raise NotImplementedError
 
-    def reset(self, *, seed: Any = None, options: Any = None) -> tuple[Any, Infos]:
+    def reset(self, *, seed: Any = None, options: Any = None) -> tuple[Observation, Infos]:
         return self.seen(*self.env.reset(seed=seed, options=options))
 
-    def step(self, action: Any) -> tuple[Any, Any, Any, Any, Infos]:
+    def step(self, action: Any) -> tuple[Observation, Any, Any, Any, Infos]:
         observation, reward, terminated, truncated, info = self.env.step(action)
         observation, info = self.seen(observation, info)
         return observation, reward, terminated, truncated, info
@@ -91,18 +94,18 @@ class _Boards(_Seeing, VectorWrapper):  # older Gymnasiums know no parameters he
 class CompleteInfoEnv(_Board):
     """One board with complete infos; see `CompleteInfo`, which makes it."""
 
-    def __init__(self, env: gym.Env[Any, Any]) -> None:
+    def __init__(self, env: Env) -> None:
         RecordConstructorArgs.__init__(self)
         gym.Wrapper.__init__(self, env)
 
-    def seen(self, observation: Any, info: Infos) -> tuple[Any, Infos]:
+    def seen(self, observation: Observation, info: Infos) -> tuple[Observation, Infos]:
         return observation, AT_THE_END | info
 
 
 class CompleteInfoVectorEnv(_Boards):
     """Many boards with complete infos; see `CompleteInfo`, which makes it."""
 
-    def seen(self, observations: Any, infos: Infos) -> tuple[Any, Infos]:
+    def seen(self, observations: Observation, infos: Infos) -> tuple[Observation, Infos]:
         if self.autoreset_mode != AutoresetMode.SAME_STEP:
             return observations, infos | self._at_the_end(infos)
         none = np.zeros(self.num_envs, np.bool_)
@@ -127,11 +130,11 @@ Keys: TypeAlias = Sequence[str]
 
 @overload
 def MaskedObservation(
-    env: gym.Env[Any, Any], keys: Keys = KEYS, dtype: npt.DTypeLike = np.int8, ones_when_over: bool = False
+    env: Env, keys: Keys = KEYS, dtype: npt.DTypeLike = np.int8, ones_when_over: bool = False
 ) -> MaskedEnv: ...
 @overload
 def MaskedObservation(
-    env: VectorEnv[Any, Any, Any], keys: Keys = KEYS, dtype: npt.DTypeLike = np.int8, ones_when_over: bool = False
+    env: Envs, keys: Keys = KEYS, dtype: npt.DTypeLike = np.int8, ones_when_over: bool = False
 ) -> MaskedVectorEnv: ...
 @overload
 def MaskedObservation(
@@ -199,14 +202,14 @@ class DictForm:
             raise ValueError(f"dtype must be one of integers, floats or bool, not {kind}")
         return cls((names[0], names[1]), kind, flag("ones_when_over", ones_when_over))
 
-    def space(self, observations: Any, actions: Any) -> spaces.Dict:
+    def space(self, observations: Space, actions: Space) -> spaces.Dict:
         """The space of such dicts; a ValueError unless the actions are Discrete from 0."""
         if not isinstance(actions, spaces.Discrete) or actions.start != 0:
             raise ValueError(f"only Discrete actions from 0 have such masks, not {actions}")
         mask = spaces.Box(0, 1, (int(actions.n),), self.dtype.type)
         return spaces.Dict({self.keys[0]: observations, self.keys[1]: mask})
 
-    def join(self, observation: Any, mask: npt.NDArray[Any]) -> dict[str, Any]:
+    def join(self, observation: Observation, mask: Array) -> dict[str, Observation]:
         """An observation, or many, and the mask as a dict."""
         mask = mask.astype(self.dtype, copy=False)
         if self.ones_when_over:
@@ -218,7 +221,7 @@ class MaskedEnv(_Board):
     """One board with dict observations; see `MaskedObservation`, which makes it."""
 
     def __init__(
-        self, env: gym.Env[Any, Any], keys: Keys = KEYS, dtype: npt.DTypeLike = np.int8, ones_when_over: bool = False
+        self, env: Env, keys: Keys = KEYS, dtype: npt.DTypeLike = np.int8, ones_when_over: bool = False
     ) -> None:
         self._form = form = DictForm.check(keys, dtype, ones_when_over)
         # Text, as a spec is to be JSON.
@@ -231,7 +234,7 @@ class MaskedEnv(_Board):
         gym.Wrapper.__init__(self, env)
         self.observation_space = form.space(env.observation_space, env.action_space)
 
-    def seen(self, observation: Any, info: Infos) -> tuple[Any, Infos]:
+    def seen(self, observation: Observation, info: Infos) -> tuple[Observation, Infos]:
         return self._form.join(observation, mask_in(info, self.env)), info
 
 
@@ -243,7 +246,7 @@ class MaskedVectorEnv(_Boards):
 
     def __init__(
         self,
-        env: VectorEnv[Any, Any, Any],
+        env: Envs,
         keys: Keys = KEYS,
         dtype: npt.DTypeLike = np.int8,
         ones_when_over: bool = False,
@@ -253,9 +256,9 @@ class MaskedVectorEnv(_Boards):
         space = self._form.space(env.single_observation_space, env.single_action_space)
         self.single_observation_space = space
         self.observation_space = batch_space(space, env.num_envs)
-        self._masks: npt.NDArray[Any] | None = None
+        self._masks: Array | None = None
 
-    def seen(self, observations: Any, infos: Infos) -> tuple[Any, Infos]:
+    def seen(self, observations: Observation, infos: Infos) -> tuple[Observation, Infos]:
         if "final_obs" in infos:
             last, masks = infos["final_obs"].copy(), mask_in(infos["final_info"], self.env)
             for i in np.flatnonzero(infos["_final_obs"]).tolist():
@@ -268,11 +271,11 @@ class MaskedVectorEnv(_Boards):
         return self._form.join(observations, masks), infos
 
 
-def mask_in(info: dict[str, Any], env: Any) -> npt.NDArray[Any]:
+def mask_in(info: Infos, env: object) -> Array:
     """The mask in an info of `env`; a ValueError if there is none."""
     if INFO_KEY not in info:
         raise ValueError(f"{env} gives no action mask: its info must have {INFO_KEY!r}; it has {sorted(info)}")
-    mask: npt.NDArray[Any] = info[INFO_KEY]
+    mask: Array = info[INFO_KEY]
     return mask
 
 
@@ -320,7 +323,7 @@ class RegretInfo(gym.Wrapper[Any, Any, Any, Any]):
 
     def __init__(
         self,
-        env: gym.Env[Any, Any],
+        env: Env,
         reward: str = "game",
         scores: bool = True,
         time_limit: float | None = None,
@@ -336,11 +339,11 @@ class RegretInfo(gym.Wrapper[Any, Any, Any, Any]):
         if reward != "game" and time_limit is not None:
             raise ValueError(f"with a time_limit regrets may be unknown: reward={reward!r} cannot have one")
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Observation, Infos]:
         observation, info = self.env.reset(seed=seed, options=options)
         return observation, info | {"regret": 0.0, "score_regret": 0.0 if self._scores else float("nan")}
 
-    def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
+    def step(self, action: object) -> tuple[Observation, SupportsFloat, bool, bool, Infos]:
         position: Position = self.env.unwrapped.position  # type: ignore[attr-defined]
         observation, reward, terminated, truncated, info = self.env.step(action)
         reward, regrets = self.judge(position, as_integer(action), reward)

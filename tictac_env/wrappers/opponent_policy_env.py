@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Hashable
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
-import numpy.typing as npt
 from gymnasium.error import ResetNeeded
 
 from tictac_env.checks import one_of
@@ -15,14 +15,14 @@ from tictac_env.envs.protocol import PLAY_AS, draw_seat
 from tictac_env.envs.single import SharesOpponent
 from tictac_env.games import shown
 from tictac_env.lazy import Undivided
-from tictac_env.policies import FunctionPolicy, Policy, as_policy
-from tictac_env.policies.adapters import ModelPolicy, adapted
+from tictac_env.observation import Infos, Observation
+from tictac_env.policies import FunctionPolicy, PlayerLike, Policy, as_policy
+from tictac_env.policies.adapters import Mask, ModelPolicy, adapted
 from tictac_env.policies.pool import Mixture, OpponentPool
 from tictac_env.position import IllegalMove, Position, as_action, as_integer
 from tictac_env.rng import advance, mix, new_state
 
 RANDOM_PLAYER = "random"
-Mask = npt.NDArray[np.int8]
 
 
 class OpponentPolicyEnv(SharesOpponent, gym.Env[Any, int]):
@@ -55,7 +55,7 @@ class OpponentPolicyEnv(SharesOpponent, gym.Env[Any, int]):
         ((6, 7, 2), 1)
     """
 
-    def __init__(self, env: Any, opponent: Any = "random", play_as: str = "first") -> None:
+    def __init__(self, env: Any, opponent: PlayerLike = "random", play_as: str = "first") -> None:
         agents = list(getattr(env, "possible_agents", []))
         if len(agents) != 2:
             raise ValueError(f"env must be an AEC environment of two agents, not {shown(env)} with {agents}")
@@ -80,7 +80,7 @@ class OpponentPolicyEnv(SharesOpponent, gym.Env[Any, int]):
         self._reward = 0.0
         self._over = True
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Observation, Infos]:
         """Begins a game; if the opponent moves first, it has moved.
 
         Args:
@@ -111,7 +111,7 @@ class OpponentPolicyEnv(SharesOpponent, gym.Env[Any, int]):
         self._over = False
         return self._view(reply)
 
-    def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+    def step(self, action: int) -> tuple[Observation, float, bool, bool, Infos]:
         """Plays the learner's action and the opponent's answer.
 
         Returns:
@@ -157,7 +157,7 @@ class OpponentPolicyEnv(SharesOpponent, gym.Env[Any, int]):
             self._play(reply)
         return reply
 
-    def _answer(self, agent: Any) -> int:
+    def _answer(self, agent: Hashable) -> int:
         opponent = self._playing
         observation, mask = self._observe(agent)
         legal = np.flatnonzero(mask).tolist()  # before the opponent gets at the mask
@@ -215,7 +215,7 @@ class OpponentPolicyEnv(SharesOpponent, gym.Env[Any, int]):
     def _ended(self) -> bool:
         return bool(self.env.terminations[self._learner] or self.env.truncations[self._learner])
 
-    def _observe(self, agent: Any) -> tuple[Any, Mask]:
+    def _observe(self, agent: Hashable) -> tuple[Observation, Mask]:
         """An agent's plain observation and its mask, all zeros once the game is over; both its own copies."""
         seen = self.env.observe(agent)
         if isinstance(seen, dict) and "action_mask" in seen:
@@ -226,7 +226,7 @@ class OpponentPolicyEnv(SharesOpponent, gym.Env[Any, int]):
             mask = np.zeros_like(mask)
         return copy.copy(observation), np.array(mask, np.int8)
 
-    def _view(self, reply: int) -> tuple[Any, dict[str, Any]]:
+    def _view(self, reply: int) -> tuple[Observation, Infos]:
         observation, mask = self._observe(self._learner)
         seat = self.env.possible_agents.index(self._learner)
         return observation, {"action_mask": mask, "seat": seat, "opponent_action": reply}
@@ -236,7 +236,7 @@ class OpponentPolicyEnv(SharesOpponent, gym.Env[Any, int]):
         return mix(self._state)
 
 
-def _check_masks(env: Any, agents: list[Any]) -> None:
+def _check_masks(env: Any, agents: list[Hashable]) -> None:
     """Checks that an AEC environment gives action masks. If its spaces do not say so, its infos must."""
     space = env.observation_space(agents[0])
     if isinstance(space, gym.spaces.Dict) and "action_mask" in space.spaces:

@@ -10,10 +10,12 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.vector import AutoresetMode
 
+from tictac_env.arrays import Array, Ints
 from tictac_env.envs.single import check_options
 from tictac_env.envs.vector.vector_env import CALLED_ONCE, BoardVectorEnv
 from tictac_env.games import Game, gym_keywords, shown
 from tictac_env.lazy import needing
+from tictac_env.observation import Infos, Observation
 from tictac_env.wrappers.observations import INFO_KEY, KEYS, DictForm, Keys
 
 if TYPE_CHECKING:
@@ -95,7 +97,7 @@ class SB3VecEnv(VecEnv):
         self._began = time.time()
         self._returns, self._lengths = np.zeros(self.num_envs), np.zeros(self.num_envs, np.int64)
 
-    def reset(self) -> npt.NDArray[Any]:
+    def reset(self) -> Array:
         """Begins a game on every board, with the seeds and options set before, which hold for this reset only.
 
         Returns:
@@ -117,7 +119,7 @@ class SB3VecEnv(VecEnv):
         self._returns[:], self._lengths[:] = 0, 0
         return np.asarray(observations)
 
-    def step_async(self, actions: npt.NDArray[np.int64]) -> None:
+    def step_async(self, actions: Ints) -> None:
         """Stores the actions that `step_wait` plays: integers in [0, num_actions), (num_envs,)."""
         self._actions = actions
 
@@ -161,7 +163,7 @@ class SB3VecEnv(VecEnv):
     def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
         return [getattr(self.boards[i], attr_name) for i in self._get_indices(indices)]
 
-    def set_attr(self, attr_name: str, value: Any, indices: VecEnvIndices = None) -> None:
+    def set_attr(self, attr_name: str, value: object, indices: VecEnvIndices = None) -> None:
         """Sets an attribute of your own on the boards `indices`, all if None.
 
         Raises:
@@ -214,7 +216,7 @@ def _board_vector_env(env: Any, num_envs: int | None, kwargs: dict[str, Any]) ->
     raise ValueError(f"env must be the id of an environment of ours, a rule book or a BoardVectorEnv, not {shown(env)}")
 
 
-def _board_infos(infos: dict[str, Any], boards: Any = slice(None)) -> list[dict[str, Any]]:
+def _board_infos(infos: Infos, boards: slice | Ints = slice(None)) -> list[Infos]:
     """The entries that the infos of `boards` always have, as a dict for each board."""
     masks, seats, answers = (infos[key][boards] for key in ("action_mask", "seat", "opponent_action"))
     return [
@@ -248,7 +250,7 @@ class MaskedVecEnv(VecEnvWrapper):
             raise ValueError(f"{venv} has no action_masks")
         super().__init__(venv, self._form.space(venv.observation_space, venv.action_space))
 
-    def reset(self) -> Any:
+    def reset(self) -> Observation:
         return self._joined(self.venv.reset())
 
     def step_wait(self) -> VecEnvStepReturn:
@@ -259,5 +261,5 @@ class MaskedVecEnv(VecEnvWrapper):
             info["terminal_observation"] = self._form.join(info["terminal_observation"], mask)
         return self._joined(observations), rewards, dones, infos
 
-    def _joined(self, observations: Any) -> Any:
+    def _joined(self, observations: Observation) -> Observation:
         return self._form.join(observations, np.stack(self.env_method("action_masks")))

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -48,7 +49,7 @@ def game_record(
         judged: by each player's name, its training and judgement (`run.prepare`).
         out: the reasons for which players did not play.
     """
-    rated = {row.pop("player"): row for row in ratings.table()}
+    rated = {(row := asdict(player)).pop("player"): row for player in ratings.table()}
     seconds = _seconds_a_move(tournament)
     contestant_of = {contestant.name: contestant for contestant in contestants}
     agents = []
@@ -147,10 +148,10 @@ def _pairs(tournament: Tournament, ratings: Ratings) -> list[dict[str, Any]]:
     """For each ordered pair of players how their games ended for the first of them, and what the ratings expect."""
     pairs = []
     for row in ratings.cross_table():
-        match: MatchResult = tournament.matches[row["player"], row["opponent"]]
+        match: MatchResult = tournament.matches[row.player, row.opponent]
         seats = {"as_first": list(match.as_first), "as_second": list(match.as_second)}
-        scores = {"score": round(row["score"], 6), "expected": round(row["expected"], 6)}
-        pairs.append({"player": row["player"], "opponent": row["opponent"], "games": row["games"]} | seats | scores)
+        scores = {"score": round(row.score, 6), "expected": round(row.expected, 6)}
+        pairs.append({"player": row.player, "opponent": row.opponent, "games": row.games} | seats | scores)
     return pairs
 
 

@@ -238,11 +238,8 @@ def run_prove(options: argparse.Namespace) -> int:
         workers=chosen_workers(options),
     )
 
-    def to_json() -> str:
-        plies = [ply._asdict() for ply in proof.plies]
-        return as_json({"proven": proof.proven, "holds": proof.holds, **dataclasses.asdict(proof), "plies": plies})
-
-    print_result(options, str(proof), {"json": to_json})
+    record = {"proven": proof.proven, "holds": proof.holds, **dataclasses.asdict(proof)}
+    print_result(options, str(proof), {"json": lambda: as_json(record)})
     return 0 if proof.holds else 1
 
 
@@ -304,7 +301,7 @@ def run_tournament(options: argparse.Namespace) -> int:
             workers=chosen_workers(options),
         )
     ratings = tournament.ratings(anchor=options.anchor)
-    rows = ratings.table()
+    rows = [dataclasses.asdict(row) for row in ratings.table()]
     forms = {
         "json": lambda: as_json(_record(tournament, ratings)),
         "csv": lambda: csv_of(list(rows[0]), rows),
@@ -425,11 +422,11 @@ def _record(tournament: Tournament, ratings: Ratings) -> dict[str, Any]:
         "game": tournament.games[0].fixture.game,
         "games": len(tournament.games),
         "anchor": ratings.anchor,
-        "ratings": ratings.table(),
+        "ratings": [dataclasses.asdict(row) for row in ratings.table()],
         "seats": {name: dict(zip(SEATS, map(list, tournament.seats(name)), strict=True)) for name in tournament.names},
-        "cross_table": ratings.cross_table(),
-        "first_advantage": ratings.first_advantage.to_dict(),
-        "draws": ratings.draws.to_dict(),
+        "cross_table": [dataclasses.asdict(row) for row in ratings.cross_table()],
+        "first_advantage": dataclasses.asdict(ratings.first_advantage.finite),
+        "draws": dataclasses.asdict(ratings.draws.finite),
         "drawing": list(tournament.drawing),
         "forfeits": [
             {"player": game.forfeited_by, "moves": game.moves, "why": game.forfeit} for game in tournament.forfeits

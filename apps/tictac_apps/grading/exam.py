@@ -20,7 +20,7 @@ from tictac_env.arena.auditing import REPORTING
 from tictac_env.arena.records import SeatVerdict
 from tictac_env.arena.suites import suite
 from tictac_env.arena.verdicts import seat_verdict, walked
-from tictac_env.checks import Floats, Ints
+from tictac_env.arrays import Floats, Ints
 from tictac_env.games import UNFINISHED, Game, game_name
 from tictac_env.observation import action_masks, legal_sets
 from tictac_env.position import canonical

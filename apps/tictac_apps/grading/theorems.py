@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from tictac_apps.grading.exam import Exam
 from tictac_apps.grading.rubric import Criterion
-from tictac_env.checks import SEATS, Ints
+from tictac_env.arrays import Ints
+from tictac_env.checks import SEATS
 from tictac_env.games import DRAWN, LOST, WON
 from tictac_env.position import Position, format_moves
 

@@ -8,6 +8,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -45,19 +46,20 @@ def rated(records: list[GameRecord], names: dict[Entrant, str], resamples: int =
         counts[second, first, 1][1 + record.result] += 1
     pairs = []
     for row in fitted.cross_table():
-        scores = {key: row[key] for key in ("player", "opponent", "score", "expected")}
-        as_first, as_second = (counts[row["player"], row["opponent"], seat] for seat in (0, 1))
-        pairs.append({**scores, "as_first": as_first, "as_second": as_second})
+        as_first, as_second = (counts[row.player, row.opponent, seat] for seat in (0, 1))
+        pairs.append(asdict(row) | {"as_first": as_first, "as_second": as_second})
     players = [
         {
-            "name": player.name,
-            **player.elo.to_dict("elo"),
-            "score": player.score,
-            "games": player.games,
-            "distinct": player.distinct_games,
-            "forfeits": player.forfeits,
+            "name": row.player,
+            "elo": row.elo,
+            "low": row.low,
+            "high": row.high,
+            "score": row.score,
+            "games": row.games,
+            "distinct": row.distinct_games,
+            "forfeits": row.forfeits,
         }
-        for player in fitted.players
+        for row in fitted.table()
     ]
     return {
         "players": players,
@@ -65,8 +67,8 @@ def rated(records: list[GameRecord], names: dict[Entrant, str], resamples: int =
         "games": len(records),
         "distinct": distinct_games(records),
         "anchor": fitted.anchor,
-        "first_advantage": fitted.first_advantage.to_dict(),
-        "draws": fitted.draws.to_dict(),
+        "first_advantage": asdict(fitted.first_advantage.finite),
+        "draws": asdict(fitted.draws.finite),
         "resampled": f"{fitted.clusters} {fitted.resampled_by}",
     }
 
@@ -141,9 +143,9 @@ class StoreResults:
 
         Returns:
             `players`: best first, each `name`, `elo`, `low`, `high` (None if there is no bound), `score`, `games`,
-            `distinct` and `forfeits`; `pairs`: for each ordered pair of the best `CROSSED` players `player`,
-            `opponent`, `score`, `expected`, and `as_first` and `as_second`, [won, drawn, lost]; `games`, `distinct`,
-            `anchor`, `first_advantage`, `draws`, `resampled`.
+            `distinct` and `forfeits`; `pairs`: for each ordered pair of the best `CROSSED` players the fields of
+            `PairRow`, and `as_first` and `as_second`, [won, drawn, lost]; `games`, `distinct`, `anchor`,
+            `first_advantage`, `draws`, `resampled`.
         """
         chosen = self._chosen(fields)
         with self._rating:

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -115,8 +116,13 @@ def test_a_tournament_is_that_of_python(capsys: pytest.CaptureFixture[str]) -> N
     assert capsys.readouterr().out == f"{wanted}\n\n{wanted.ratings()}\n"
     assert cli.main([*words, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert found["ratings"] == wanted.ratings().table() and found["games"] == len(wanted.games) == 18
-    assert found["cross_table"] == wanted.ratings().cross_table() and found["anchor"] == "random"
+    assert (
+        found["ratings"] == [asdict(row) for row in wanted.ratings().table()]
+        and found["games"] == len(wanted.games) == 18
+    )
+    assert (
+        found["cross_table"] == [asdict(row) for row in wanted.ratings().cross_table()] and found["anchor"] == "random"
+    )
 
 
 def test_ratings_as_csv(capsys: pytest.CaptureFixture[str]) -> None:

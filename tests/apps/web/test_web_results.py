@@ -42,17 +42,17 @@ def test_ratings_and_the_cross_table_are_those_of_the_package(client: Client, st
     truth = ratings(store, "TicTacToe-v0")
     assert [one["name"] for one in found["players"]] == list(truth.names)
     for name in ("elo", "low", "high"):
-        assert [one[name] for one in found["players"]] == [row[name] for row in truth.table()]
+        assert [one[name] for one in found["players"]] == [getattr(row, name) for row in truth.table()]
     with ResultStore(store) as kept:
         games_of = [(one.fixture.first.name, one.fixture.second.name, one.result) for one in kept.games("TicTacToe-v0")]
     results_of = Counter(((first, second), result) for first, second, result in games_of)
     for pair, row in zip(found["pairs"], truth.cross_table(), strict=True):
-        assert (pair["player"], pair["opponent"], pair["score"]) == (row["player"], row["opponent"], row["score"])
+        assert (pair["player"], pair["opponent"], pair["score"]) == (row.player, row.opponent, row.score)
         names, games = (pair["player"], pair["opponent"]), [*pair["as_first"], *pair["as_second"]]
         assert games == [results_of[names, result] for result in (1, 0, -1)] + [
             results_of[names[::-1], result] for result in (-1, 0, 1)
         ]
-        assert sum(games) == row["games"] and pair["expected"] == row["expected"]
+        assert sum(games) == row.games and pair["expected"] == row.expected
 
 
 def test_every_game_can_be_replayed(client: Client, store: Path) -> None:

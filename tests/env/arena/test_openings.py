@@ -53,7 +53,7 @@ def test_games_that_are_over_have_no_openings(plies: int) -> None:
 
 
 def test_too_many_openings_are_refused_before_they_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(openings, "MOST", 238)
+    monkeypatch.setattr(openings, "MAX_OPENINGS", 238)
     assert len(all_openings(CONNECT_FOUR, 3)) == len(sampled_openings(CONNECT_FOUR, 4, 238)) == 238
     for plies in (4, 10**9):
         with pytest.raises(ValueError, match=rf"more than 238 openings of 4 plies, and {plies} were asked for"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,8 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from tictac_env.arena import Entrant, Estimate, Fixture, GameRecord, ratings
-from tictac_env.arena.rating import ELO, PENALTY, Davidson, _interval, scored_against
+from tictac_env.arena.davidson import PENALTY, Davidson, scored_against
+from tictac_env.arena.rating import ELO, _interval
 
 Floats = npt.NDArray[np.float64]
 
@@ -135,14 +137,14 @@ def test_the_difference_of_two_players_has_an_interval_of_its_own() -> None:
 
 def test_scores_expected_and_seen_stand_side_by_side() -> None:
     found = ratings(some_games())
-    rows = {(row["player"], row["opponent"]): row for row in found.cross_table()}
-    assert len(rows) == 6 and all(row["games"] == 60 for row in rows.values())
+    rows = {(row.player, row.opponent): row for row in found.cross_table()}
+    assert len(rows) == 6 and all(row.games == 60 for row in rows.values())
     for (one, two), row in rows.items():
-        assert row["score"] + rows[two, one]["score"] == pytest.approx(1)
-        assert row["expected"] == pytest.approx(row["score"], abs=0.08)
+        assert row.score + rows[two, one].score == pytest.approx(1)
+        assert row.expected == pytest.approx(row.score, abs=0.08)
     for one in found.names:  # at the greatest likelihood each player's expected points are those it has
         mine = [row for (player, _), row in rows.items() if player == one]
-        assert sum(row["expected"] for row in mine) == pytest.approx(sum(row["score"] for row in mine), abs=1e-4)
+        assert sum(row.expected for row in mine) == pytest.approx(sum(row.score for row in mine), abs=1e-4)
 
 
 def test_a_player_that_won_every_game_has_a_lower_bound_and_no_rating() -> None:
@@ -158,8 +160,9 @@ def test_a_player_that_won_every_game_has_a_lower_bound_and_no_rating() -> None:
     assert bounds[1] > bounds[0]
     found = ratings(games)
     assert f"> +{bounds[1]:.0f}" in str(found)
-    assert found.table()[0]["elo"] is None and found.table()[0]["unbounded"] == "above"
-    assert json.loads(json.dumps(found.table())) == found.table()
+    best, worst = found.table()
+    assert best.elo is None and best.unbounded == "above" and worst.elo == 0 and worst.unbounded == ""
+    assert json.loads(json.dumps(asdict(best), allow_nan=False)) == asdict(best)
     value, low, high = ratings(games, anchor="best")["random"].elo
     assert (value, low) == (-math.inf, -math.inf) and high == pytest.approx(-bounds[1])
 
@@ -185,7 +188,7 @@ def test_what_the_games_do_not_tell_is_unknown() -> None:
     assert found["other"].elo[1:] == (-math.inf, math.inf) and "unknown" in str(found)
     one_seat = ratings(results("rule", "random", [1, -1, 0, 1]))  # is it the player, or playing first?
     assert math.isnan(one_seat["rule"].elo.value)
-    assert sorted(str(row["elo"]) for row in one_seat.table()) == ["0.0", "None"]
+    assert sorted(str(row.elo) for row in one_seat.table()) == ["0.0", "None"]
 
 
 def test_a_draw_scores_against_a_player() -> None:

@@ -49,7 +49,7 @@ def test_the_positions_of_connect_four_are_decisive_different_and_balanced(name:
     assert set(Counter(found.phases.tolist()).values()) == {len(found) // 3}
     assert phase_begins(found.game) == (0, 12, 24)
     assert [found.plies[found.phases == phase].max() < end for phase, end in enumerate((12, 24, 42))] == [True] * 3
-    sources = found.about["sources"]
+    sources = found.origin["sources"]
     assert len(sources) >= 5
     for phase in PHASES:
         assert len({counts[phase] for counts in sources.values()}) == 1
@@ -129,7 +129,7 @@ def test_a_suite_comes_back_as_it_was(small: Suite, tmp_path: Path) -> None:
     for made in (small, all_positions("KInARow-v0:3x4-3")):
         made.save(tmp_path / "mine.npz")
         back = Suite.load(tmp_path / "mine.npz")
-        assert back == made and back.about == made.about and list(back) == list(made)
+        assert back == made and back.origin == made.origin and list(back) == list(made)
     made.save(tmp_path / "mine.npz")  # over itself
     assert move_accuracy("rule", tmp_path / "mine.npz").overall.positions == len(made)
 
@@ -183,10 +183,10 @@ def test_the_form_of_other_solvers_is_written_and_read(small: Suite, tmp_path: P
 def test_the_same_seed_gives_the_same_suite(small: Suite) -> None:
     sources = [Games("random"), Games("rule", "random")]
     again = make_suite("small", sources, 60, 3, TTT)
-    assert again == small and again.about == small.about
+    assert again == small and again.origin == small.origin
     assert make_suite("small", sources, 60, 4, TTT) != small
     assert len(folded(small)) == len(small) and all(map(is_decisive, small.scores))
-    assert sum(sum(counts.values()) for counts in small.about["sources"].values()) == len(small)
+    assert sum(sum(counts.values()) for counts in small.origin["sources"].values()) == len(small)
 
 
 def test_excluded_positions_and_their_images_are_not_taken(small: Suite) -> None:

@@ -331,7 +331,7 @@ def test_labels_and_proofs(workers: Workers, tmp_path: Path, monkeypatch: pytest
 def test_a_suite_made_by_workers_is_that_of_one_process() -> None:
     sources = [Games("random", random_plies=0), Games("rule")]
     made = [make_suite("ours", sources, 60, 3, "TicTacToe-v0", workers=workers) for workers in (1, 2)]
-    assert made[0].sha256 == made[1].sha256 and made[0].about == made[1].about
+    assert made[0].sha256 == made[1].sha256 and made[0].origin == made[1].origin
 
 
 SWEEP = [{"agent": agent, "seed": seed} for agent in ("QLearning", "Sarsa") for seed in range(8)]

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from tictac_env.arrays import Array, Bools, Ints
 from tictac_env.compiled import machine_code
 from tictac_env.envs.protocol import MAX_STARTS, NOT_GIVEN, PLAY_AS
 from tictac_env.envs.single import MAX_INT, NOT_SEEDED, Arguments, why_impossible
@@ -19,8 +19,6 @@ from tictac_env.envs.vector.boards import (
     ROWS,
     WAITING,
     Boards,
-    Bools,
-    Ints,
     ResetOptions,
     StepBuffers,
     aligned,
@@ -38,8 +36,9 @@ from tictac_env.envs.vector.passes import (
     write_observations,
 )
 from tictac_env.games import UNFINISHED, Game
-from tictac_env.observation import ObservationType, observation_type
+from tictac_env.observation import Infos, ObservationType, observation_type
 from tictac_env.policies import Policy
+from tictac_env.policies.adapters import AnyFunction
 from tictac_env.policies.heuristics import random_choices, rule_choices
 from tictac_env.policies.policy import actions_of, illegal_choice
 from tictac_env.policies.pool import OpponentPool
@@ -47,15 +46,11 @@ from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
 from tictac_env.rng import STATES, mix, new_state
 
-Infos = dict[str, Any]
 
-
-def step_infos(
-    boards: Boards, output: StepBuffers, with_outcomes: bool, show: Callable[[npt.NDArray[Any]], npt.NDArray[Any]]
-) -> Infos:
+def step_infos(boards: Boards, output: StepBuffers, with_outcomes: bool, show: Callable[[Array], Array]) -> Infos:
     """The infos of a step, without illegal actions and final infos; each array as `show` returns it."""
     every = np.ones(len(boards.own), np.bool_)
-    shown: dict[str, npt.NDArray[Any]] = {
+    shown: dict[str, Array] = {
         "action_mask": output.action_masks,
         "seat": boards.learner,
         "opponent_action": boards.opponent_action,
@@ -88,7 +83,7 @@ def final_infos(output: StepBuffers, num_illegal: int) -> Infos:
     return {"final_obs": last, "_final_obs": ended, "final_info": final, "_final_info": ended.copy()}
 
 
-def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def read_only(array: Array) -> Array:
     """A view of an array that cannot be written to."""
     view = array.view()
     view.flags.writeable = False
@@ -205,10 +200,10 @@ class BoardBatch:
     def _bind(self) -> None:
         """Makes the views and forgets the machine code, which copies cannot share."""
         self.boards = boards_of(self.rows)
-        self._step: Callable[..., Any] | None = None  # machine code
-        self._sample: Callable[..., Any] | None = None
+        self._step: AnyFunction | None = None  # machine code
+        self._sample: AnyFunction | None = None
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {name: value for name, value in self.__dict__.items() if name not in ("boards", "_step", "_sample")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -320,7 +315,7 @@ class BoardBatch:
             raises = self._settings.raises
             invalid = passes.first_invalid(game, boards.own, boards.opp, boards.phase, actions, raises)
             return (invalid, 0, 0) if invalid >= 0 else (-1, *self._step_in_python(actions, output, self._count))
-        arguments: Any = (game, self._rows, actions, self._replies, self._settings, output.arrays)
+        arguments: tuple[object, ...] = (game, self._rows, actions, self._replies, self._settings, output.arrays)
         if self._threads > 1:
             arguments = (*arguments[:4], *self._settings, output.arrays, self._threads)
         # Machine code is looked up once: the types of the arguments never change, and it is called without checking
@@ -337,7 +332,7 @@ class BoardBatch:
         return actions
 
     def _sample_to(self, actions: Ints) -> None:
-        arguments: Any = (self._game, self._rows, actions)
+        arguments: tuple[object, ...] = (self._game, self._rows, actions)
         if self._threads > 1:
             arguments = (*arguments, self._threads)
         if self._sample is None:
@@ -404,7 +399,7 @@ class BoardBatch:
             if not external:
                 break
             waiting = np.flatnonzero(boards.phase >= WAITING)
-            seeds: Any = mix(boards.state[waiting])  # type: ignore[arg-type]  # works on arrays too
+            seeds = mix(boards.state[waiting])
             members, own, opp = boards.member[waiting], boards.own[waiting], boards.opp[waiting]
             self._replies[waiting] = opponents.answers(waiting, members, own, opp, seeds)
         else:
@@ -430,7 +425,7 @@ class BoardBatch:
         self._replies[:] = -1
 
 
-def observations_of(kind: ObservationType, game: Game, boards: Boards) -> npt.NDArray[Any]:
+def observations_of(kind: ObservationType, game: Game, boards: Boards) -> Array:
     """The learners' observations of N boards, for a type that no kernel writes: (N, ...)."""
     # Own stones are the learner's: the stones change places where the other side is to move.
     own, opp, learners = boards.own, boards.opp, boards.learner

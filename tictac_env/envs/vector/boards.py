@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from tictac_env.arrays import Array, Bools, Bytes, Floats, Ints
 from tictac_env.games import Game
 from tictac_env.observation import observation_type
-
-Ints = npt.NDArray[np.int64]
-Bytes = npt.NDArray[np.int8]
-Floats = npt.NDArray[np.float64]
 
 
 class Boards(NamedTuple):
@@ -109,9 +105,6 @@ def int64_array(numbers: list[int]) -> Ints:
     return np.array(numbers, np.int64)
 
 
-Bools = npt.NDArray[np.bool_]
-
-
 class StepArrays(NamedTuple):
     """The arrays that kernels write a step of N boards to; see `StepBuffers`.
 
@@ -157,7 +150,7 @@ class StepBuffers:
         # write both in one way, with a shift.
         rows = num_envs * (1 + with_finals)
         kind = observation_type(obs_type)
-        every: Any = np.empty((rows, *kind.shape(game)), kind.dtype)
+        every: Array = np.empty((rows, *kind.shape(game)), kind.dtype)
         written = kind.kernel is not None
         cells = every.reshape(-1) if written and kind.dtype is np.int8 else np.empty(0, np.int8)
         codes = every.reshape(-1) if written and kind.dtype is np.int64 else np.empty(0, np.int64)
@@ -167,6 +160,6 @@ class StepBuffers:
         self.finals = np.zeros((4, num_envs if with_finals else 0), np.int64)
         self.arrays = StepArrays(cells, codes, masks, self.rewards, ended, self.finals)
         self.terminated: Bools = ended.view(np.bool_)
-        self.observations: Any = every[:num_envs]
-        self.last_observations: Any = every[num_envs:]
+        self.observations = every[:num_envs]
+        self.last_observations = every[num_envs:]
         self.action_masks = masks.reshape(rows, game.num_actions)[:num_envs]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from tictac_env.arrays import Bytes, Floats, Ints
 from tictac_env.compiled import borrowing_kernel, kernel_methods, parallel_kernel, prange, store_bytes
 from tictac_env.envs.protocol import MAX_STARTS, Rewards, Setup, deal
 from tictac_env.envs.vector.boards import (
@@ -19,9 +20,6 @@ from tictac_env.envs.vector.boards import (
     PLAYING,
     REDEAL,
     WAITING,
-    Bytes,
-    Floats,
-    Ints,
     ResetOptions,
     StepArrays,
     boards_of,

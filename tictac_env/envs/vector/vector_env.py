@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from operator import attrgetter
-from typing import Any, Self
+from typing import Any, NoReturn, Self, TypeAlias
 
 import gymnasium as gym
 import numpy as np
@@ -14,31 +14,31 @@ from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
+from tictac_env.arrays import Bools, Bytes, Floats, Ints
 from tictac_env.checks import flag, one_of, positive, whole
 from tictac_env.compiled import in_one_line
 from tictac_env.envs.protocol import NOT_GIVEN, PLAY_AS, REWARDS
 from tictac_env.envs.single import Arguments, SharesOpponent, check_options, refuse_opponent, unfinished
 from tictac_env.envs.vector.board_batch import (
     BoardBatch,
-    Infos,
     final_infos,
     illegal_infos,
     read_only,
     step_infos,
 )
-from tictac_env.envs.vector.boards import OVER, Ints, ResetOptions, StepBuffers
+from tictac_env.envs.vector.boards import OVER, ResetOptions, StepBuffers
 from tictac_env.games import Game, describe_game, game_name, shown
-from tictac_env.observation import Observer
-from tictac_env.policies import Policy
+from tictac_env.observation import Infos, Observation, Observer
+from tictac_env.policies import PlayerLike, Policy
 from tictac_env.position import Position, illegal_move
 from tictac_env.position_batch import PositionBatch
 from tictac_env.render.window import RENDER_FPS, RENDER_MODES, Display
+from tictac_env.storage import JsonObject
 
 MAX_ENVS, MAX_THREADS = 1 << 22, 256
 """4,194,304 boards of Connect Four take 4 GB."""
 
-Bools = npt.NDArray[np.bool_]
-Step = tuple[Any, npt.NDArray[np.float64], npt.NDArray[np.bool_], npt.NDArray[np.bool_], Infos]
+Step: TypeAlias = tuple[Observation, Floats, Bools, Bools, Infos]
 
 
 class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
@@ -108,7 +108,7 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
         self,
         game: Game,
         num_envs: int = 1,
-        opponent: Any = "random",
+        opponent: PlayerLike | None = "random",
         play_as: str = "first",
         obs_type: str = "planes",
         illegal: str = "lose",
@@ -151,7 +151,7 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
             self._infos = [step_infos(boards, output, with_outcomes, read_only) for with_outcomes in (False, True)]
             self._truncated = read_only(np.zeros(self.num_envs, np.bool_))
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+    def __deepcopy__(self, memo: dict[int, object]) -> Self:
         twin = super().__deepcopy__(memo)
         twin._bind()
         return twin
@@ -171,7 +171,7 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
         return self.arguments.opponent
 
     @opponent.setter
-    def opponent(self, opponent: Any) -> None:
+    def opponent(self, opponent: object) -> None:
         refuse_opponent(opponent)
 
     @property
@@ -179,15 +179,15 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
         """The positions on the boards."""
         return self._batch.batch
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> JsonObject:
         """The arguments for JSON: equal for environments that play the same games."""
         return self.arguments.describe() | {"num_envs": self.num_envs, "autoreset_mode": self.autoreset_mode.value}
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> JsonObject:
         """The state that `load_state_dict` continues from, RNG states included, for JSON."""
         return {"game": describe_game(self._game), "boards": self._batch.rows.tolist()}
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+    def load_state_dict(self, state: Mapping[str, object]) -> None:
         """Continues from a state of `state_dict`.
 
         Raises:
@@ -209,12 +209,12 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
             raise ValueError(f"it is not a state of these boards: {error}") from None
 
     @property
-    def opponent_numbers(self) -> npt.NDArray[np.int64]:
+    def opponent_numbers(self) -> Ints:
         """The number of the `OpponentPool` member on each board: int64 (num_envs,); 0 without a pool."""
-        numbers: npt.NDArray[np.int64] = self._batch.boards.member.copy()
+        numbers: Ints = self._batch.boards.member.copy()
         return numbers
 
-    def action_masks(self) -> npt.NDArray[np.int8]:
+    def action_masks(self) -> Bytes:
         """The action masks, int8 (num_envs, num_actions): 1 if legal. If a game is over: all 1 in the mode NEXT_STEP,
         which ignores the board's next action, all 0 in the other modes and before the first reset.
         """
@@ -222,7 +222,7 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
         self._batch.show(output)
         return output.action_masks
 
-    def sample_actions(self) -> npt.NDArray[np.int64]:
+    def sample_actions(self) -> Ints:
         """A uniformly drawn legal action for each board: int64 (num_envs,); 0 if its game is over.
 
         The draws are seeded by `reset(seed=...)` and do not depend on the number of boards.
@@ -235,7 +235,7 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
 
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: Mapping[str, Any] | None = None
-    ) -> tuple[Any, Infos]:
+    ) -> tuple[Observation, Infos]:
         """Begins games.
 
         Args:
@@ -328,7 +328,7 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
         """
         return self.call(name)
 
-    def set_attr(self, name: str, values: Any) -> None:
+    def set_attr(self, name: str, values: object) -> None:
         """Sets an attribute of your own on each board, for `get_attr`.
 
         Args:
@@ -357,7 +357,7 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
             return None
         return tuple(self._display.render(batch[i], ended[i]) for i in range(self.num_envs))
 
-    def close_extras(self, **kwargs: Any) -> None:
+    def close_extras(self, **kwargs: object) -> None:
         """Closes the window, if there is one."""
         self._display.close()
 
@@ -426,7 +426,7 @@ class BoardView:
     action_space = property(attrgetter("_envs.single_action_space"))
 
     def __init__(self, envs: BoardVectorEnv, number: int) -> None:
-        self._envs: Any = envs
+        self._envs = envs
         self._number = number
 
     @property
@@ -434,9 +434,9 @@ class BoardView:
         position: Position = self._envs.batch[self._number]
         return position
 
-    def action_masks(self) -> npt.NDArray[np.int8]:
+    def action_masks(self) -> Bytes:
         """The board's action mask, int8 (num_actions,), as `BoardVectorEnv.action_masks` gives it."""
-        mask: npt.NDArray[np.int8] = self._envs.action_masks()[self._number]
+        mask: Bytes = self._envs.action_masks()[self._number]
         return mask
 
     def render(self) -> Any:
@@ -444,14 +444,14 @@ class BoardView:
         frames = self._envs.render()
         return None if frames is None else frames[self._number]
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> NoReturn:
         raise AttributeError(
             f"a board of a vector environment has no {name!r}: boards are reset, stepped and closed together. It has"
             f" {', '.join(public for public in vars(BoardView) if public[0] != '_')}, and attributes set by set_attr. "
             'gym.make_vec(..., vectorization_mode="sync") makes an environment for each, which is much slower'
         )
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         if hasattr(type(self), name):
             raise AttributeError(
                 f"{name!r} of a board cannot be set. It is set by the arguments of the environment; an OpponentPool "
@@ -460,7 +460,7 @@ class BoardView:
         super().__setattr__(name, value)
 
 
-def read_mask(mask: Any, num_envs: int) -> Bools:
+def read_mask(mask: object, num_envs: int) -> Bools:
     """The boards to reset, bool (num_envs,): all if `mask` is None."""
     if mask is None:
         return np.ones(num_envs, np.bool_)
@@ -471,7 +471,7 @@ def read_mask(mask: Any, num_envs: int) -> Bools:
     return mask.copy()
 
 
-def read_seeds(seed: Any, num_envs: int) -> list[int | None]:
+def read_seeds(seed: object, num_envs: int) -> list[int | None]:
     """A seed, or None, for each board: s + i for board i if `seed` is a single number s."""
     if seed is None:
         return [None] * num_envs
