@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from operator import mul
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import gymnasium as gym
 import numpy as np
@@ -26,11 +26,14 @@ from tictac_env.checks import flag, positive, whole
 from tictac_env.envs.protocol import PLAY_AS, reward
 from tictac_env.envs.single import BoardEnv
 from tictac_env.games import DRAWN, LOST, WON, game_name, shown
-from tictac_env.policies import Policy, answer, as_policy, make_policy
+from tictac_env.observation import Infos, Observation, Space
+from tictac_env.policies import PlayerLike, Policy, answer, as_policy, make_policy
 from tictac_env.position import Position
 from tictac_env.progress import track
 from tictac_env.rng import STATES, advance, mix
 from tictac_env.solver.enumerate import NO_SCORE
+from tictac_env.storage import JsonObject
+from tictac_env.wrappers.observations import Env
 
 __all__ = ["to_minari"]
 
@@ -67,16 +70,16 @@ class ReferenceScores:
 
 def to_minari(
     dataset_id: str,
-    env: gym.Env[Any, Any],
-    policy: Any = "perfect",
+    env: Env,
+    policy: PlayerLike = "perfect",
     games: int = 100,
     seed: int = 0,
     *,
-    eval_env: gym.Env[Any, Any] | None = None,
+    eval_env: Env | None = None,
     scores: bool = True,
     cache: str | os.PathLike[str] | None = None,
     progress: bool = True,
-    **about: Any,
+    **about: object,
 ) -> MinariDataset:
     """Plays games in an environment, and saves them as a Minari dataset.
 
@@ -185,9 +188,9 @@ def _scores_of(episodes: Sequence[_Episode], cache: str | os.PathLike[str] | Non
 def _write(
     dataset_id: str,
     buffers: list[EpisodeBuffer],
-    env: gym.Env[Any, Any],
+    env: Env,
     references: ReferenceScores | None,
-    metadata: dict[str, Any],
+    metadata: JsonObject,
 ) -> MinariDataset:
     import minari
 
@@ -208,7 +211,7 @@ def _write(
     return dataset
 
 
-def reference_scores(env: gym.Env[Any, Any]) -> ReferenceScores | None:
+def reference_scores(env: Env) -> ReferenceScores | None:
     """The exact mean returns of random and of perfect play in an environment against a named opponent.
 
     All games are followed together, each position with its probability (see `tictac_env.arena.results`). On boards of
@@ -264,12 +267,12 @@ class _Episode(NamedTuple):
 
     seed: int
     options: dict[str, str] | None
-    observations: list[Any]
-    infos: list[dict[str, Any]]
+    observations: list[Observation]
+    infos: list[Infos]
     steps: list[tuple[int, float, bool, bool]]
     positions: list[Position]
 
-    def buffer(self, space: gym.Space[Any], scores: Scores | None) -> EpisodeBuffer:
+    def buffer(self, space: Space, scores: Scores | None) -> EpisodeBuffer:
         """The episode as Minari takes it, with the scores of its positions if there are any."""
         from minari.data_collector import EpisodeBuffer
 
@@ -277,7 +280,7 @@ class _Episode(NamedTuple):
         if scores is not None:
             infos["action_scores"] = np.vstack([scores, np.full_like(scores[:1], NO_SCORE)])
         actions, rewards, terminations, truncations = map(np.array, zip(*self.steps, strict=True))
-        observations: Any = create_empty_array(space, len(self.observations))
+        observations: Observation = create_empty_array(space, len(self.observations))
         return EpisodeBuffer(
             seed=self.seed,
             options=self.options,
@@ -290,7 +293,7 @@ class _Episode(NamedTuple):
         )
 
 
-def _play(env: gym.Env[Any, Any], player: Policy, number: int, seed: int, state: int) -> _Episode:
+def _play(env: Env, player: Policy, number: int, seed: int, state: int) -> _Episode:
     """Plays a game of the environment, seeded `seed + number`; `state` is the RNG state of the player."""
     board = _board(env)
     # A seeded reset always begins with the first seat, so alternate seats are swapped here.
@@ -312,7 +315,7 @@ def _play(env: gym.Env[Any, Any], player: Policy, number: int, seed: int, state:
     return game
 
 
-def _board(env: gym.Env[Any, Any]) -> BoardEnv:
+def _board(env: Env) -> BoardEnv:
     """The board within an environment that can be made again from its spec.
 
     Raises:

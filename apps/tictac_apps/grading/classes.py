@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -63,7 +63,7 @@ class ClassReport:
     grades: tuple[Grade, ...]
     likenesses: tuple[Likeness, ...]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """The report as JSON has it."""
         return {
             "assignment": self.rubric.name,

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -100,7 +100,7 @@ class Questions:
     def arguments(self, names: Sequence[str], rows: Ints) -> list[list[Json]]:
         """The arguments of a function in some positions, as JSON has them: a list for each position."""
         batch = self.batch.where(rows)
-        columns: list[list[Any]] = []  # of what NumPy's lists hold
+        columns: list[Sequence[Json]] = []
         for name in names:
             if name == "cells":
                 columns.append(batch.observations("board").reshape(len(rows), self.game.cells).tolist())

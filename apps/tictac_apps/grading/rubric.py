@@ -9,14 +9,14 @@ import dataclasses
 import math
 import os
 import tomllib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from tictac_env.checks import SEATS, flag, number, one_of, positive
 from tictac_env.games import Game, did_you_mean, game_name, get_game
 from tictac_env.observation import OBSERVATION_TYPES
+from tictac_env.storage import JsonObject
 
 HOMES = (
     Path(__file__).parent / "assignments",
@@ -41,7 +41,7 @@ class Theorem:
     """
 
     title: str
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: JsonObject = field(default_factory=dict)
     tabulated: bool = False
 
 
@@ -103,7 +103,7 @@ class Criterion:
     starts: float
     cell: str
     visibility: str
-    options: Mapping[str, Any]
+    options: JsonObject
 
     def earned(self, share: float) -> float:
         """The points for a share."""
@@ -207,11 +207,11 @@ def load_rubric(assignment: str | os.PathLike[str]) -> Rubric:
         raise ValueError(f"{os.fspath(path)}: {error}") from None
 
 
-def _rubric(content: dict[str, Any], folder: str) -> Rubric:
+def _rubric(content: JsonObject, folder: str) -> Rubric:
     tests = content.pop("test", [])
     if not isinstance(tests, list) or not all(isinstance(test, dict) for test in tests) or not tests:
         raise ValueError("a rubric needs tests, each under a line [[test]]")
-    texts: dict[str, Any] = {"name": folder, "title": "", "game": "TicTacToe-v0", "file": "submission.py"}
+    texts: JsonObject = {"name": folder, "title": "", "game": "TicTacToe-v0", "file": "submission.py"}
     texts |= {"function": "choose", "setup": ""}
     defaults = texts | {"arguments": ["cells", "legal"], "arrays": False, "packages": [], "symmetric": False}
     fields = defaults | _checked("", content, {*defaults, "limits"})
@@ -253,12 +253,12 @@ def _limits(content: object) -> RubricLimits:
     return RubricLimits(**content)
 
 
-def _criterion(at: str, content: dict[str, Any], plays: str) -> Criterion:
+def _criterion(at: str, content: JsonObject, plays: str) -> Criterion:
     name = one_of(f"{at}theorem", content.get("theorem"), tuple(THEOREMS))
     theorem = THEOREMS[name]
     common = {"theorem", "points", "title", "at_least", "starts", "cell", "visibility"}
     _checked(at, content, common | set(theorem.options))
-    options = {option: content.get(option, default) for option, default in theorem.options.items()}
+    options: JsonObject = {option: content.get(option, default) for option, default in theorem.options.items()}
     if missing := [option for option, value in options.items() if value is None]:
         raise ValueError(f"{at}{name} needs {' and '.join(missing)}")
     allowed = {"seat": SEATS, "truth": TRUTHS, "among": ("all", "critical")}
@@ -289,14 +289,14 @@ def _criterion(at: str, content: dict[str, Any], plays: str) -> Criterion:
     )
 
 
-def _checked(at: str, content: dict[str, Any], allowed: Collection[str]) -> dict[str, Any]:
+def _checked(at: str, content: JsonObject, allowed: Collection[str]) -> JsonObject:
     for name in content:
         if name not in allowed:
             raise ValueError(f"{at}there is no field {name!r}; {did_you_mean(name, allowed, listed=True)}")
     return content
 
 
-def _text(name: str, text: Any) -> str:
+def _text(name: str, text: object) -> str:
     if not isinstance(text, str):
         raise ValueError(f"{name} must be a string, not {text!r}")
     return text

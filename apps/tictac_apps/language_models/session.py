@@ -8,17 +8,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import cycle
-from typing import Any, TypedDict
+from typing import TypedDict
 
 from gymnasium.error import ResetNeeded
 
 from tictac_apps.language_models.harness import BoardHarness, GameHarness, moves_written
 from tictac_env.checks import flag, one_of, whole
-from tictac_env.envs.single import BoardEnv
+from tictac_env.envs.single import BoardEnv, Start
 from tictac_env.games import Game, get_game, shown
+from tictac_env.policies.loading import PlayerLike
 from tictac_env.policies.policy import Policy
 from tictac_env.position import Position
-from tictac_env.position_batch import PositionBatch
+from tictac_env.storage import JsonObject
 
 REWARDS = ("outcome", "regret", "both")
 OPPONENT = "perfect:0.5"
@@ -39,7 +40,7 @@ class QuestionState(TypedDict):
 class SessionState(TypedDict):
     """The state of an unfinished game, for JSON."""
 
-    board: dict[str, Any]
+    board: JsonObject
     """As of `BoardEnv.state_dict`."""
     question: QuestionState
     regrets: list[int]
@@ -226,9 +227,9 @@ class TextSession:
     def __init__(
         self,
         game: str | Game = "TicTacToe-v0",
-        opponent: Any = OPPONENT,
+        opponent: PlayerLike | None = OPPONENT,
         seat: str | None = None,
-        start: str | Sequence[Position | str] | PositionBatch | None = "random:2",
+        start: Start | None = "random:2",
         reward: str = "regret",
         scaled: bool = False,
         harness: GameHarness | None = None,
@@ -382,7 +383,7 @@ class TextSession:
             "conversations": copy.deepcopy(self._conversations),
         }
 
-    def restore(self, state: SessionState | Mapping[str, Any]) -> Turn:
+    def restore(self, state: SessionState | Mapping[str, object]) -> Turn:
         """Continues from a state of `snapshot`, of this session or of another one with the same arguments.
 
         Raises:

@@ -17,6 +17,7 @@ from tictac_env.envs.protocol import PLAY_AS
 from tictac_env.games import get_game, shown
 from tictac_env.policies import named_policy
 from tictac_env.solver.enumerate import SMALL_CELLS
+from tictac_env.storage import JsonObject
 
 FIRST = {
     "": {"agent": "QLearning", "preset": "self-play"},
@@ -79,7 +80,7 @@ class TrainingRequest:
     total: int = SHORT_GAMES
     seed: int = 0
     rewards: tuple[float, ...] | None = None
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: JsonObject = field(default_factory=dict)
     until_proven: bool = False
 
     def __post_init__(self) -> None:
@@ -125,7 +126,7 @@ class TrainingRequest:
         rewards = values.get("rewards")
         return cls(**{**values, "rewards": tuple(rewards) if isinstance(rewards, list) else rewards})
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """The request, for JSON."""
         return asdict(self)
 
@@ -155,7 +156,7 @@ class TrainingRequest:
         base = tuned(self.agent, self.game) if self.kind == "network" else Plan.of(self.agent, game=self.game)
         if self.kind == "network" and self.game not in type(base.settings).TUNED:
             base = base.changed(num_envs=32)
-        values: dict[str, Any] = {"total": self.total, "seed": self.seed, **self.settings}
+        values: JsonObject = {"total": self.total, "seed": self.seed, **self.settings}
         if self.kind != "games":
             values["opponent"] = self.opponent
             if self.opponent is not None:
@@ -177,7 +178,7 @@ def trainable() -> list[str]:
     return [*tictac_agents.trained("table"), "NTupleTD", *(tictac_agents.trained("network") if installed else [])]
 
 
-def menu() -> dict[str, Any]:
+def menu() -> JsonObject:
     """The offers of a form, for JSON.
 
     Returns:
@@ -205,7 +206,7 @@ def menu() -> dict[str, Any]:
     return {"agents": agents, "first": FIRST, "seats": PLAY_AS, "most_seed": MOST_SEED}
 
 
-def _offer(agent: str, setting: str) -> dict[str, Any]:
+def _offer(agent: str, setting: str) -> JsonObject:
     """A setting as the form shows it."""
     own = settings_class(agent)
     allowed = own.allowed()[setting]

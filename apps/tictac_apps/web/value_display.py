@@ -268,7 +268,7 @@ def explain(policy: Policy, position: Position, seed: int = 0) -> Explanation | 
     return _network(agent, position) if hasattr(agent, "scores_many") or hasattr(agent, "policy") else None
 
 
-def _network(agent: Any, position: Position) -> Explanation:
+def _network(agent: object, position: Position) -> Explanation:
     from tictac_env.policies.snapshot import Snapshot
 
     copy = agent if isinstance(agent, Snapshot) else Snapshot(agent)
