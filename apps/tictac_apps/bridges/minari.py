@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
-from gymnasium.error import DependencyNotInstalled
 from gymnasium.vector.utils import concatenate, create_empty_array
 
 from tictac_apps.labels import label
@@ -26,6 +25,7 @@ from tictac_env.checks import flag, positive, whole
 from tictac_env.envs.protocol import PLAY_AS, reward
 from tictac_env.envs.single import BoardEnv
 from tictac_env.games import DRAWN, LOST, WON, game_name, shown
+from tictac_env.lazy import needing
 from tictac_env.observation import Infos, Observation, Space
 from tictac_env.policies import PlayerLike, Policy, answer, as_policy, make_policy
 from tictac_env.position import Position
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from minari import MinariDataset
     from minari.data_collector import EpisodeBuffer
 
-ABOUT = ("author", "author_email", "code_permalink", "data_format", "description")
+CALLERS_METADATA = ("author", "author_email", "code_permalink", "data_format", "description")
 """Metadata that a caller may add; Minari's documentation explains each."""
 SMALL = 20
 """On boards of up to this number of cells, all games are followed to their end."""
@@ -79,7 +79,7 @@ def to_minari(
     scores: bool = True,
     cache: str | os.PathLike[str] | None = None,
     progress: bool = True,
-    **about: object,
+    **metadata: object,
 ) -> MinariDataset:
     """Plays games in an environment, and saves them as a Minari dataset.
 
@@ -106,7 +106,7 @@ def to_minari(
         scores: True to add `action_scores`. Connect Four takes some milliseconds a position.
         cache: a file that keeps the scores as they are found, for the next call (see `tictac_apps.labels.label`).
         progress: if true, shows progress bars.
-        **about: `description`, `author`, `author_email`, `code_permalink`, `data_format`, for Minari.
+        **metadata: `description`, `author`, `author_email`, `code_permalink`, `data_format`, for Minari.
 
     Raises:
         ValueError: an argument is none of these, `dataset_id` is not of Minari's form or is taken, or `env` cannot be
@@ -122,13 +122,16 @@ def to_minari(
         ((6, 9), 'perfect:0.3')
     """
     # Check everything first: games take time, and nothing is written yet.
-    _require_libraries()
+    with needing("Minari, h5py or Pillow is missing", "minari"):
+        import h5py  # noqa: F401
+        import minari  # noqa: F401
+        import PIL  # noqa: F401
     board = _board(env)
     whole("seed", seed)
     positive("games", games)
     flag("scores", scores)
-    if unknown := set(about) - set(ABOUT):
-        raise ValueError(f"{min(unknown)!r} is none of {', '.join(ABOUT)}")
+    if unknown := set(metadata) - set(CALLERS_METADATA):
+        raise ValueError(f"{min(unknown)!r} is none of {', '.join(CALLERS_METADATA)}")
     player = as_policy(policy, board.game, board.arguments.obs_type)
     path = _new_path(dataset_id)
     # The scores between which Minari normalises are those of one seat, so self-play takes other games for them.
@@ -148,23 +151,13 @@ def to_minari(
         "description": f"{games} games of {game_name(board.game)}: {player} against {opponent}",
         "eval_env": eval_env or env,
         "algorithm_name": str(player),
-        **about,
+        **metadata,
     }
     try:
         return _write(dataset_id, buffers, env, references, metadata)
     except BaseException:
         shutil.rmtree(path, ignore_errors=True)
         raise
-
-
-def _require_libraries() -> None:
-    """Raises DependencyNotInstalled if Minari or a library that it needs to write is missing."""
-    try:
-        import h5py  # noqa: F401
-        import minari  # noqa: F401
-        import PIL  # noqa: F401
-    except ImportError as error:
-        raise DependencyNotInstalled(f'{error.name} is missing: pip install "tictac-env[minari]"') from error
 
 
 def _new_path(dataset_id: str) -> Path:

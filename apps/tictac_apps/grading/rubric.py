@@ -5,7 +5,6 @@ A rubric is a TOML file; docs/teaching/README.md has one in full, with each fiel
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import os
 import tomllib
@@ -13,7 +12,8 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tictac_env.checks import SEATS, flag, number, one_of, positive
+from tictac_agents.settings import Checked, setting
+from tictac_env.checks import SEATS, flag, number, one_of
 from tictac_env.games import Game, did_you_mean, game_name, get_game
 from tictac_env.observation import OBSERVATION_TYPES
 from tictac_env.storage import JsonObject
@@ -27,6 +27,7 @@ RUBRIC = "rubric.toml"
 TRUTHS = ("legal_moves", "result", "value")
 ARGUMENTS = ("cells", "legal", "mask", *OBSERVATION_TYPES)
 """Arguments of functions: the cells of the board in a row, the legal actions, the action mask, an observation."""
+LARGEST_LIMIT = 1_000_000
 VISIBILITIES = ("visible", "hidden", "after_due_date", "after_published")
 
 
@@ -58,27 +59,21 @@ THEOREMS = {
 """The theorems by the names that rubrics use; `tictac_apps.grading.theorems` defines them."""
 
 
-@dataclass(frozen=True)
-class RubricLimits:
-    """The limits of a submission.
+@dataclass(frozen=True, kw_only=True)
+class RubricLimits(Checked):
+    """The limits of a submission."""
 
-    Attributes:
-        seconds_a_move: processor time of an answer; its wall-clock time may be four times as long.
-        seconds: wall-clock time of everything together, training included.
-        setup_seconds: processor time of training, and of loading the file.
-        memory_mb: address space, Python and its libraries included.
-        file_mb: the size of each file that it writes, and of what it prints.
-        scratch_mb: the size of all files that it writes.
-        slow_moves: number of answers that took too long or ended the process, after which no more are asked.
-    """
-
-    seconds_a_move: float = 1.0
-    seconds: float = 60.0
-    setup_seconds: float = 10.0
-    memory_mb: int = 1024
-    file_mb: int = 4
-    scratch_mb: int = 64
-    slow_moves: int = 3
+    seconds_a_move: float = setting(
+        1.0, "processor time of an answer; its wall-clock time may be four times as long", 0.01, LARGEST_LIMIT
+    )
+    seconds: float = setting(60.0, "wall-clock time of everything together, training included", 0.01, LARGEST_LIMIT)
+    setup_seconds: float = setting(10.0, "processor time of training, and of loading the file", 0.01, LARGEST_LIMIT)
+    memory_mb: int = setting(1024, "address space, Python and its libraries included", 1, LARGEST_LIMIT)
+    file_mb: int = setting(4, "the size of each file that it writes, and of what it prints", 1, LARGEST_LIMIT)
+    scratch_mb: int = setting(64, "the size of all files that it writes", 1, LARGEST_LIMIT)
+    slow_moves: int = setting(
+        3, "answers that took too long or ended the process, after which no more are asked", 1, LARGEST_LIMIT
+    )
 
 
 @dataclass(frozen=True)
@@ -244,13 +239,10 @@ def _rubric(content: JsonObject, folder: str) -> Rubric:
 def _limits(content: object) -> RubricLimits:
     if not isinstance(content, dict):
         raise ValueError(f"limits must stand under a line [limits], not be {content!r}")
-    kinds = {limit.name: limit.type for limit in dataclasses.fields(RubricLimits)}
-    for name, value in _checked("limits: ", content, kinds).items():
-        if kinds[name] == "int":
-            positive(f"limits: {name}", value, 1_000_000)
-        else:
-            number(f"limits: {name}", value, 0.01, 1_000_000)
-    return RubricLimits(**content)
+    try:
+        return RubricLimits.from_dict(content)
+    except ValueError as error:
+        raise ValueError(f"limits: {error}") from None
 
 
 def _criterion(at: str, content: JsonObject, plays: str) -> Criterion:

@@ -151,7 +151,7 @@ class Server:
         """The routes of the page's requests; those of features that are switched off are missing."""
         route, players, searchers, raters = self._route, self.players, self.searchers, self.raters
         api = [
-            route("GET", "/about", self.about),
+            route("GET", "/server", self.offer),
             route("GET", "/qr", self.qr),
             route("GET", "/opponents", lambda fields: self.opponents.menu(fields.game), players),
             route("GET", "/position", lambda fields: board_view(fields.position())),
@@ -197,7 +197,7 @@ class Server:
 
         return Route(path, answer, methods=[method])
 
-    def about(self, fields: Fields) -> dict[str, object]:
+    def offer(self, fields: Fields) -> dict[str, object]:
         """The games, which of them are small enough for exact verdicts, and what this server offers."""
         return {
             "games": [
@@ -286,7 +286,7 @@ def page_text() -> str:
     """
     names = imported_modules("main.js")
     links = [f'  <link rel="modulepreload" href="{name}">\n' for name in names]
-    links.append('  <link rel="preload" href="api/about" as="fetch" crossorigin>\n')
+    links.append('  <link rel="preload" href="api/server" as="fetch" crossorigin>\n')
     text = (STATIC / "index.html").read_text(encoding="utf-8")
     return text.replace("</head>", f"{''.join(links)}</head>")
 

@@ -25,7 +25,7 @@ FIRST = {
 }
 """For a game the agent and the preset that the form sets, "" for all other games: the first becomes provably unbeatable
 at tic-tac-toe after some three thousand games, the second learns most in a short time."""
-MOST = {
+LONGEST_RUNS = {
     "table": {True: 20_000_000, False: 100_000},
     "games": {True: 5_000_000, False: 5_000_000},
     "network": {True: 2_000_000, False: 2_000_000},
@@ -90,7 +90,7 @@ class TrainingRequest:
         whole("seed", self.seed, MOST_SEED)
         rules = get_game(self.game)
         small = rules.cells <= SMALL_CELLS
-        whole(f"the number of {self.unit}", self.total, MOST[self.kind][small], 1)
+        whole(f"the number of {self.unit}", self.total, LONGEST_RUNS[self.kind][small], 1)
         self._check_settings()
         if self.until_proven and not small:
             raise ValueError(f"until_proven needs a game of at most {SMALL_CELLS} cells, not {self.game!r}")
@@ -132,7 +132,7 @@ class TrainingRequest:
 
     @property
     def kind(self) -> str:
-        """The kind of agent (`tictac_agents.Agent.kind`): a key of `MOST`."""
+        """The kind of agent (`tictac_agents.Agent.kind`): a key of `LONGEST_RUNS`."""
         return AGENTS[self.agent].kind
 
     @property
@@ -197,7 +197,7 @@ def menu() -> JsonObject:
             "unit": NAMES_OF_UNITS[kind],
             "presets": {preset: request.to_dict() for preset, request in _presets(name).items()},
             "settings": {setting: _offer(name, setting) for setting in offered},
-            "most": {"small": MOST[kind][True], "large": MOST[kind][False]},
+            "most": {"small": LONGEST_RUNS[kind][True], "large": LONGEST_RUNS[kind][False]},
             "rollouts": {
                 game: rollout_of(TrainingRequest(agent=name, game=game or "KInARow-v0:5x6-4", opponent=None).plan)
                 for game in games
@@ -233,7 +233,7 @@ def _presets(agent: str) -> dict[str, TrainingRequest]:
             agent=agent,
             opponent=plan.opponent,
             play_as=plan.seat,
-            total=min(plan.length, MOST["table"][True]),
+            total=min(plan.length, LONGEST_RUNS["table"][True]),
             rewards=plan.rewards if "rewards" in values and "rewards" not in own.allowed() else None,
             settings={setting: value for setting, value in values.items() if setting in own.allowed()},
         )

@@ -571,15 +571,15 @@ def test_the_address_for_others_is_shown_with_its_code() -> None:
     pytest.importorskip("segno")
     server = Server(QUICK)
     with visited(server) as http:
-        about = Client(http).get("/api/about")
+        about = Client(http).get("/api/server")
         assert about["address"] is None and about["league"] is True
         Client(http).refused("GET", "/api/qr", 404)
         server.link = "http://192.168.1.7:8000/"
-        about = Client(http).get("/api/about")
+        about = Client(http).get("/api/server")
         assert (about["address"], about["qr"]) == (server.link, True)
         picture = http.get("/api/qr")
         assert picture.headers["content-type"] == "image/svg+xml" and b"<svg" in picture.content
     server = Server(QUICK)
     server.link = "http://10.0.0.1:8000/"
     with visited(server, "192.168.1.9:81") as http:  # it was reached by that address
-        assert Client(http).get("/api/about")["address"] == "http://192.168.1.9:81/"
+        assert Client(http).get("/api/server")["address"] == "http://192.168.1.9:81/"

@@ -34,7 +34,7 @@ def tournament_client(store: Path) -> Iterator[Client]:
 
 
 def test_ratings_and_the_cross_table_are_those_of_the_package(client: Client, store: Path) -> None:
-    assert client.get("/api/about")["tournament"] is True
+    assert client.get("/api/server")["tournament"] is True
     (only,) = client.get("/api/tournament")["stores"]
     assert only["store"] == "games"
     assert {one["game"]: one["count"] for one in only["games"]} == {"TicTacToe-v0": 72, "ConnectFour-v0": 4}

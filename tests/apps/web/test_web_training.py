@@ -56,7 +56,7 @@ def test_a_table_is_trained_looked_into_and_played(trainer: Client) -> None:
     menu = trainer.get("/api/training/menu")
     for first in menu["first"].values():
         assert first["preset"] in menu["agents"][first["agent"]]["presets"]
-    small = {one["name"]: one["small"] for one in trainer.get("/api/about")["games"]}
+    small = {one["name"]: one["small"] for one in trainer.get("/api/server")["games"]}
     assert small["TicTacToe-v0"] and not small["ConnectFour-v0"]
     token = trainer.post(BEGIN, **SMALL)["token"]
     assert len(token) >= 20
@@ -248,7 +248,7 @@ def test_games_of_ones_own_are_offered_played_and_trained(own_game: str) -> None
     Path("random.py").write_text("raise ImportError('the current folder hides a module of Python')")
     with visited(Server(ServerLimits(rate=1e6, burst=10**6, sizes=0), games=[own_game, "KInARow-v0:3x3-2"])) as http:
         client = Client(http)
-        names = [one["name"] for one in client.get("/api/about")["games"]]
+        names = [one["name"] for one in client.get("/api/server")["games"]]
         assert names == [*GAMES, "KInARow-v0:3x3-2"] and names[-2] == "Own-v0"
         for name in names[-2:]:
             assert client.post(REPLY, game=name, moves="1", opponent="rule")["position"]["game"] == name
@@ -326,6 +326,6 @@ def test_trainings_are_limited_forgotten_or_not_offered() -> None:
         time.sleep(0.5)
         Client(http).refused("POST", LOOK, 404, token=token)
     with visited(Server(training=False)) as http:
-        assert Client(http).get("/api/about")["training"] is False
+        assert Client(http).get("/api/server")["training"] is False
         Client(http).refused("POST", BEGIN, 404, **SMALL)
         Client(http).refused("POST", REPLY, 404, opponent="training:x")

@@ -159,7 +159,7 @@ function valueInWords(position, found) {
 }
 
 const ANSWERS = {
-  "/api/about": () => ({
+  "/api/server": () => ({
     games: Object.entries(globalThis.TICTAC).map(([name, { title }]) => ({ name, title })),
     names: Object.entries(PLAYERS).map(([name, shown]) => ({ name, shown: capital(shown) })),
     sizes: false,

@@ -78,7 +78,7 @@ function trouble(text) {
 async function start() {
   startTheme();
   startWords();
-  const about = await get("/api/about");
+  const about = await get("/api/server");
   startAddress(about);
   const table = new Table(about, trouble);
   const views = { play: (state) => table.follow(state) };
