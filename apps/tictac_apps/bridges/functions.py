@@ -41,6 +41,7 @@ class SeededFunction(Policy):
 
     def act(self, position: Position, seed: int) -> int:
         arguments = self.arguments(position)[: self._count]
+        # The agent draws from the global generators, so these are seeded for it, and given back as they were.
         python_state, numpy_state = random.getstate(), np.random.get_state()  # noqa: NPY002
         try:
             random.seed(seed)

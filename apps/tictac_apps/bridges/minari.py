@@ -248,6 +248,7 @@ def _interval(result: SeatResult, pay: tuple[float, ...]) -> Interval:
     """The interval of the mean return, by the intervals of the shares of games won and lost."""
     win, draw, loss = pay
     wins, _, losses = result.intervals
+    # The mean is linear in the two shares, so its extremes are at corners of their rectangle.
     corners = [draw + (win - draw) * won + (loss - draw) * lost for won in wins for lost in losses]
     return min(corners), max(corners)
 

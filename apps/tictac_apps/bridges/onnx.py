@@ -112,6 +112,7 @@ class OnnxNetwork(BatchedPolicy):
             self._session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
         except Exception as error:  # ONNX Runtime's exception classes cannot be imported
             raise ValueError(f"{path} cannot be read as an ONNX network: {error}") from error
+        # Recognise its inputs by name and its outputs by type and shape.
         inputs, outputs = self._session.get_inputs(), self._session.get_outputs()
         masks = [node for node in inputs if "mask" in node.name.lower()]
         boards = [node for node in inputs if node not in masks]
@@ -137,6 +138,7 @@ class OnnxNetwork(BatchedPolicy):
         inputs = {self._board.name: self._input.arrays(observations).astype(NUMBERS[self._board.type])}
         if self._mask is not None:
             inputs[self._mask.name] = masks.astype(NUMBERS[self._mask.type])
+        # In parts: of one position if the file allows no other number, and never so many that a call takes long.
         starts = range(0, len(masks) or 1, self._at_once)
         parts = [{name: rows[i : i + self._at_once] for name, rows in inputs.items()} for i in starts]
         outputs = np.concatenate([self._run(part) for part in parts])

@@ -213,6 +213,7 @@ def _table(learner: ActionLearner | StateLearner) -> str | None:
         arrays = {"positions": learner.positions, "values": table.values[: len(learner)]}
         new = {"win": float(table.win), "other": float(table.initial_value)}
         return _call("StateValues", arrays, tables=tuple(table.parts.tolist()), **new)
+    # A table that folds images holds one of each; the file looks its positions up as they are, so it gets all.
     game, stored = learner.game, learner.positions[:, :2]
     shown = symmetries(game) if learner.settings.symmetry else symmetries(game)[:1]
     positions = np.unique(np.concatenate([image(symmetry, stored) for symmetry in shown]), axis=0)

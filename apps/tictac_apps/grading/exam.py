@@ -93,6 +93,7 @@ class Questions:
         for action in range(self.game.num_actions):
             rows = np.flatnonzero(self.legal[:, action])
             choice = self.game.choice(action)
+            # After the move the other side is to move, so a win of the side that moved is -1.
             stones = zip(batch.own[rows].tolist(), batch.opp[rows].tolist(), strict=True)
             wins[rows, action] = [self.game.result(*self.game.play_choice(*both, choice)) == -1 for both in stones]
         return wins
@@ -169,6 +170,7 @@ class Exam:
 
     def replies(self, function: str, arguments: tuple[str, ...], rows: Ints) -> list[Reply]:
         """The replies of a function in some positions, each asked once."""
+        # Theorems ask about overlapping sets of positions, and a submission may be slow or draw its moves.
         replies = self._replies.setdefault((function, arguments), {})
         new = np.array([row for row in dict.fromkeys(rows.tolist()) if row not in replies], np.int64)
         calls = self.questions.arguments(arguments, new)
@@ -236,7 +238,7 @@ class Exam:
             try:
                 self._ask_batch(function, calls[len(replies) :][:BATCH], replies)
             except Gone as error:
-                reply = Reply(trouble=str(error), slow=True)
+                reply = Reply(trouble=str(error), slow=True)  # of the call under way; those before have theirs
                 replies.append(reply)
                 self._count(reply)
                 self._end()

@@ -52,8 +52,9 @@ def main_file(handed_in: Path, name: str) -> Path:
     if handed_in.is_dir():
         if (handed_in / name).is_file() and not (handed_in / name).is_symlink():
             return handed_in / name
-        sources = [path for path in sorted(handed_in.iterdir()) if path.suffix in (".py", NOTEBOOK) and path.is_file()]
-        sources = [path for path in sources if not path.is_symlink()]
+        # A link could lead to any file of the grader's, whose content an error message would show.
+        files = [path for path in sorted(handed_in.iterdir()) if path.is_file() and not path.is_symlink()]
+        sources = [path for path in files if path.suffix in (".py", NOTEBOOK)]
         if len(sources) != 1:
             raise Unusable(f"{handed_in.name} has no file {name}")
         return sources[0]

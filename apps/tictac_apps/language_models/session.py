@@ -338,6 +338,7 @@ class TextSession:
 
     def _end(self, status: str, played: Judged, regret: int, outcomes: tuple[int, int]) -> Turn:
         """Ends the game, and rewards the last answer; without an opponent the other seat gets its result, too."""
+        # `score` reads the last turn, so that is set first, and its reward is added afterwards.
         seat = self.turn.seat
         ending = "" if played[1] is not None else "\nno legal move was named: the game is lost"
         text = f"{self._env.position}{ending}"

@@ -189,7 +189,7 @@ class TextPolicy(Policy):
             entries.append(self._attempt(position, seed, question))
             if entries[-1].action is not None:
                 break
-            seed = mix(seed)
+            seed = mix(seed)  # so that a model that draws by its seed does not give the same answer again
         return entries
 
     def _attempt(self, position: Position, seed: int, question: Question) -> Entry:
@@ -293,6 +293,7 @@ class Examined(Policy):
 
     def act_many(self, batch: PositionBatch, seeds: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """int64 (B,), the actions of the fixed map, -1 if it `forfeits`; `seeds` are not used."""
+        # Fold images together, ask about the new ones, and turn each answer back to the position it is played in.
         game, stones = batch.game, zip(batch.own.tolist(), batch.opp.tolist(), strict=True)
         folded = [self._folded(game, *both) for both in stones]
         self._ask(game, [key for key in dict.fromkeys(place[:2] for place in folded) if key not in self._entries])
@@ -352,6 +353,7 @@ def _in_threads(function: Callable[[int], list[Entry]], jobs: int, threads: int)
     When the caller stops, threads end after their present job. They are daemons, so none keeps the program from ending;
     the threads of a `ThreadPoolExecutor` would.
     """
+    # Two queues: threads take numbers from one, and put results or errors into the other.
     waiting, results = SimpleQueue[int](), SimpleQueue[tuple[int, list[Entry] | BaseException]]()
     stopped = threading.Event()
     for number in range(jobs):

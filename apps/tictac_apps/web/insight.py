@@ -164,6 +164,7 @@ def exact_values(solver: Solver, position: Position, seconds: float) -> MoveValu
             new if new is not None and new.proven else old for new, old in zip(closer, all_bounds, strict=True)
         )
     legal_bounds = {action: bounds for action, bounds in enumerate(all_bounds) if bounds is not None}
+    # A move is best if it is proven and no other can be better; a better one may be among those that are not proven.
     best = max(bounds.lower for bounds in legal_bounds.values())
     sure = all(bounds.proven or bounds.upper < best for bounds in legal_bounds.values())
     moves = [
@@ -223,13 +224,14 @@ def review(solver: Solver, final: Position, seconds: float) -> Review:
     """
     end = time.monotonic() + seconds
     positions = final.history()
+    # The table of a later position holds much of what an earlier one needs, so the game is solved backwards.
     scores = [_proven(solver, position, end - time.monotonic()) for position in reversed(positions)][::-1]
     plies: list[PlyValue] = []
     for position, score in zip(positions, scores, strict=True):
         if score is None:
             plies.append(PlyValue(position.ply))
             continue
-        side = 1 if position.seat == 0 else -1
+        side = 1 if position.seat == 0 else -1  # from the side to move to the first player
         outcome = side * ((score > 0) - (score < 0))
         before = plies[-1].outcome if plies else None
         blunder = before is not None and -side * before > -side * outcome  # for the side that moved

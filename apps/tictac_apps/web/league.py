@@ -102,6 +102,7 @@ class LeagueGames(GamesOfStore):
         tables: Tables = {}
         for group, records in self._records_of_groups().items():
             if records:
+                # Games are only ever added, so their number tells if a table is still right.
                 key = group, len(records)
                 tables[key] = self._cache.get(key) or rated(records, self.names, RESAMPLES)
         self._cache.clear()
@@ -276,6 +277,7 @@ class League(StoreResults):
 
     def _do(self, job: LeagueJob) -> None:
         """Gives a job to the process, and records the answer."""
+        # A player that has failed plays no more; its jobs are dropped as they come.
         game, players = job.game, job.players
         keys = [self._judged_key(game, player) for player in players]
         if self._failed.keys() & keys:
@@ -285,8 +287,9 @@ class League(StoreResults):
             for player in players
         }
         answer = self._answer(JobRequest(name_of_game(game), sources))
-        if self._closed:
+        if self._closed:  # the process was killed, which is no fault of the players
             return
+        # Of a pair only the newcomer is blamed: the other one has played before.
         if answer.failed:
             self._failed[keys[0]] = answer.failed
         elif answer.truth is not None:

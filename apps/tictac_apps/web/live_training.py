@@ -25,21 +25,9 @@ from tictac_agents.judge import Judge, Judgement
 from tictac_agents.plan import Plan
 from tictac_agents.tabular.table_learner import TableLearner
 from tictac_agents.tabular.value_td import StateLearner
+from tictac_apps.web import training_reports as reports
 from tictac_apps.web.insight import thoughts
 from tictac_apps.web.training_form import TrainingRequest
-from tictac_apps.web.training_reports import (
-    AgainstPerfect,
-    Backup,
-    BeatenLevel,
-    CurvePoint,
-    End,
-    Failure,
-    Lesson,
-    Progress,
-    Report,
-    WatchedThoughts,
-    report_line,
-)
 from tictac_env.arena import WinDrawLoss, play_match
 from tictac_env.arena.auditing import REPORTING
 from tictac_env.games import game_name
@@ -143,7 +131,7 @@ class LiveTraining:
         self.judge(last=True)
         self.climb(last=True)
         self.show_thoughts()
-        self.report(End(self.stopping.is_set(), self.proven))
+        self.report(reports.End(self.stopping.is_set(), self.proven))
 
     @property
     def done(self) -> int:
@@ -160,7 +148,7 @@ class LiveTraining:
             self.climb()
         if time.monotonic() - self._reported > PROGRESS_SECONDS:
             self._reported = time.monotonic()
-            self.report(Progress(self.done))
+            self.report(reports.Progress(self.done))
             self.show_thoughts()
         return not self.stopping.is_set() and not (self.proven and self.request.until_proven)
 
@@ -177,7 +165,7 @@ class LiveTraining:
         # The average of an n-tuple network, which plays, is costly: it learns while it is watched.
         agent = self.agent.learning if self.plan.kind == "games" and not self.agent.is_done else self.player()
         opinion = thoughts(as_policy(agent, self.rules), position, 0)
-        self.report(WatchedThoughts(self.done, position.to_moves(), opinion))
+        self.report(reports.WatchedThoughts(self.done, position.to_moves(), opinion))
 
     def judge(self, last: bool = False) -> None:
         """Adds a point to the curve, walks through the next game of a table; saves the agent if it is time."""
@@ -200,12 +188,12 @@ class LiveTraining:
             with self._allowance.spending("point"):
                 self.report(lesson(self.agent, self.plan))
 
-    def _point(self, judgement: Judgement) -> CurvePoint:
+    def _point(self, judgement: Judgement) -> reports.CurvePoint:
         verdict, perfect = judgement.verdict, judgement.against_perfect
         first, second = judgement.against_random or (None, None)
         seats = () if verdict is None else (verdict.as_first, verdict.as_second)
         beaten_first, beaten_second = (seat.losing_line for seat in seats) if seats else (None, None)
-        return CurvePoint(
+        return reports.CurvePoint(
             at=self.done,
             exact=verdict is not None,
             first=first,
@@ -216,7 +204,7 @@ class LiveTraining:
             beaten_second=beaten_second,
             lines=WinDrawLoss(*map(sum, zip(*(seat.lines for seat in seats), strict=True))) if seats else None,
             mistakes=judgement.mistakes,
-            perfect=None if seats or perfect is None else AgainstPerfect(*perfect, judgement.exact),
+            perfect=None if seats or perfect is None else reports.AgainstPerfect(*perfect, judgement.exact),
         )
 
     def climb(self, last: bool = False) -> None:
@@ -230,16 +218,17 @@ class LiveTraining:
                 if play_match(agent, f"level:{number}", self.rules, LEVEL_GAMES).total.score <= 0.5:
                     break
                 beaten = number
-        self.report(BeatenLevel(self.done, beaten))
+        self.report(reports.BeatenLevel(self.done, beaten))
 
-    def report(self, report: Report) -> None:
+    def report(self, report: reports.Report) -> None:
         """Writes the line of a report."""
-        self._output.write(report_line(report))
+        self._output.write(reports.report_line(report))
         self._output.flush()
 
 
-def lesson(learner: TableLearner, plan: Plan) -> Lesson:
+def lesson(learner: TableLearner, plan: Plan) -> reports.Lesson:
     """Walks through a table's next game, as in figure 2 of S1's paper; a copy learns from it, not the table."""
+    # The copy is made by a file, as that holds all that the learner is.
     env = plan.env()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "copy.npz"
@@ -253,28 +242,30 @@ def lesson(learner: TableLearner, plan: Plan) -> Lesson:
     if hasattr(learner.settings, "verdict_every"):  # S0's rule could make it forget what it learns
         changes["verdict_every"] = 0
     copy.settings = learner.settings.changed(**changes)
-    copy.compiled = False
+    copy.compiled = False  # so that the game is played on the board that the callback looks at
     played: list[Position] = []
     copy.learn(total_episodes=1, callback=lambda _: played.append(env.get_wrapper_attr("position")), progress_bar=False)
     moves = played[0].moves
     positions = [Position.start(learner.game)]
     for action in moves:
         positions.append(positions[-1].play(action))
-    backups: list[Backup] = []
+    backups: list[reports.ShownBackup] = []
     state_tables = [table for table in (learner, copy) if isinstance(table, StateLearner)]
     if state_tables:  # the values of the positions, for either seat
         for seat in (1, 0):
             for ply, here in enumerate(positions):
                 both = here.stones[seat], here.stones[1 - seat]
-                backups.append(Backup(ply, seat, None, *(table.value(seat, *both) for table in state_tables)))
+                before, after = (table.value(seat, *both) for table in state_tables)
+                backups.append(reports.ShownBackup(ply, seat, None, before, after))
     else:  # the values of the actions played
         for ply, (action, here) in enumerate(zip(moves, positions, strict=False)):
-            values = (float(table.values(here.own, here.opp)[action]) for table in (learner, copy))
-            backups.append(Backup(ply, here.seat, format_moves(here.game, [action]), *values))
+            before, after = (float(table.values(here.own, here.opp)[action]) for table in (learner, copy))
+            backups.append(reports.ShownBackup(ply, here.seat, format_moves(here.game, [action]), before, after))
+    # Unless it learns during the game, the last backup comes first: each value follows from the one after it.
     backups = [backup for backup in backups if backup.before != backup.after]
     if not learner.table.online:
         backups.reverse()
-    return Lesson(learner.num_episodes, format_moves(learner.game, moves), tuple(backups))
+    return reports.Lesson(learner.num_episodes, format_moves(learner.game, moves), tuple(backups))
 
 
 def main(words: list[str] | None = None) -> int:
@@ -292,7 +283,7 @@ def main(words: list[str] | None = None) -> int:
         training.listen(sys.stdin)
         training.run()
     except Exception as error:
-        output.write(report_line(Failure(f"{type(error).__name__}: {error}"[:500])))
+        output.write(reports.report_line(reports.Failure(f"{type(error).__name__}: {error}"[:500])))
         output.flush()
         return 1
     return 0

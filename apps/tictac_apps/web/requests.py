@@ -190,6 +190,7 @@ class WorkerThreads:
         answer: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(address, deque()).append((job, answer))
         self._begin()
+        # Only after those have begun that can: a queue of length 0 still allows one job for each free thread.
         if sum(map(len, self._waiting.values())) > self._max_waiting:
             _, refused = max(self._waiting.values(), key=len).pop()
             if not refused.done():
@@ -210,6 +211,7 @@ class WorkerThreads:
 
     def _ended(self, answer: asyncio.Future[Any], done: asyncio.Future[Any]) -> None:
         """Passes the result of a job to its caller, and starts the next job."""
+        # In the event loop again: asyncio calls it there, whichever thread did the job.
         self._free += 1
         error = None if done.cancelled() else done.exception()
         if not answer.done():  # else its visitor has left

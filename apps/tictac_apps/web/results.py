@@ -207,6 +207,8 @@ class StoreResults:
         if path is None:
             raise Refused(f"there is no store {name!r} here", 404)
         with self._lock:
+            # What was read stays until the store has changed, some seconds have passed, and reading is a small part of
+            # the time: a tournament may write many games a second.
             read, took, changed, games = self._read.get(name, (-math.inf, 0.0, None, {}))
             now, changes = time.monotonic(), self._changes(path)
             if changes != changed and now - read > max(SECONDS_BETWEEN_LOOKS, took / SHARE_OF_LOOKS):

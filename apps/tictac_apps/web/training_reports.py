@@ -53,7 +53,7 @@ class CurvePoint:
 
 
 @dataclass(frozen=True)
-class Backup:
+class ShownBackup:
     """A value before and after a backup: that of `seat` for the position after `ply` moves, or for a `move` there."""
 
     ply: int
@@ -69,7 +69,7 @@ class Lesson:
 
     at: int
     moves: str
-    backups: tuple[Backup, ...]
+    backups: tuple[ShownBackup, ...]
 
 
 @dataclass(frozen=True)

@@ -16,20 +16,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tictac_apps.web import training_form
+from tictac_apps.web import training_reports as reports
 from tictac_apps.web.limits import ServerLimits
 from tictac_apps.web.opponents import FILES, NamedOpponents
 from tictac_apps.web.requests import Fields, Refused
-from tictac_apps.web.training_reports import (
-    BeatenLevel,
-    CurvePoint,
-    End,
-    Failure,
-    Lesson,
-    Progress,
-    Report,
-    WatchedThoughts,
-    read_report,
-)
 
 PROCESS = "tictac_apps.web.live_training"
 """The module that a training runs."""
@@ -78,10 +68,10 @@ class Training:
         self.file = folder / request.file_name
         self.asked_for = time.monotonic()
         self.state, self.reason, self.done, self.kept = "waiting", "", 0, ""
-        self.rows: list[CurvePoint] = []
-        self.lessons: list[Lesson] = []
-        self.thoughts: WatchedThoughts | None = None
-        self.level: BeatenLevel | None = None
+        self.rows: list[reports.CurvePoint] = []
+        self.lessons: list[reports.Lesson] = []
+        self.thoughts: reports.WatchedThoughts | None = None
+        self.level: reports.BeatenLevel | None = None
         self._watched = ""
         self._asked_to_stop = False
         self._lock = threading.RLock()
@@ -134,7 +124,7 @@ class Training:
                 "kept": self.kept,
             }
 
-    def lesson(self, number: int) -> Lesson:
+    def lesson(self, number: int) -> reports.Lesson:
         """A game walked through.
 
         Raises:
@@ -183,7 +173,7 @@ class Training:
         with contextlib.suppress(OSError), process:  # which closes the pipes, and waits
             for line in process.stdout or ():
                 with contextlib.suppress(ValueError), self._lock:  # what an agent printed is not a report
-                    self._heard(read_report(line))
+                    self._heard(reports.read_report(line))
         with self._lock:
             if self._timer:
                 self._timer.cancel()
@@ -192,24 +182,24 @@ class Training:
                 self.reason = "its process exited without a result"
         ended()
 
-    def _heard(self, report: Report) -> None:
+    def _heard(self, report: reports.Report) -> None:
         match report:
-            case CurvePoint():
+            case reports.CurvePoint():
                 self.done = report.at
                 if len(self.rows) < MOST_POINTS:
                     self.rows.append(report)
-            case Lesson():
+            case reports.Lesson():
                 if len(self.lessons) < MOST_POINTS:
                     self.lessons.append(report)
-            case Progress():
+            case reports.Progress():
                 self.done = report.done
-            case WatchedThoughts():
+            case reports.WatchedThoughts():
                 self.thoughts = report
-            case BeatenLevel():
+            case reports.BeatenLevel():
                 self.level = report
-            case End():
+            case reports.End():
                 self.state = "proven" if report.proven else "stopped" if report.stopped else "done"
-            case Failure():
+            case reports.Failure():
                 self.state, self.reason = "failed", report.reason
 
 
@@ -250,6 +240,7 @@ class Trainings:
         except (ValueError, TypeError) as error:
             raise Refused(str(error)) from None
         with self._lock:
+            # If all places are taken, the training that was asked for longest ago, and is over, makes room.
             self._forget_old()
             if len(self._of_token) >= self.limits.kept_trainings:
                 finished = {
@@ -294,7 +285,7 @@ class Trainings:
         training.stop()
         return training.report(MOST_POINTS)
 
-    def lesson(self, fields: Fields) -> Lesson:
+    def lesson(self, fields: Fields) -> reports.Lesson:
         """A game of the training of a token, walked through."""
         return self.get(fields.text("token")).lesson(fields.integer("number", MOST_POINTS))
 

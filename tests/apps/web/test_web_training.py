@@ -16,22 +16,12 @@ from typing import Any
 import pytest
 from web_client import Client, visited, waited_for
 
+from tictac_apps.web import training_reports as reports
 from tictac_apps.web import trainings
 from tictac_apps.web.app import Server
 from tictac_apps.web.limits import ServerLimits
 from tictac_apps.web.opponents import NamedOpponents
 from tictac_apps.web.requests import Fields, Refused
-from tictac_apps.web.training_reports import (
-    BeatenLevel,
-    CurvePoint,
-    End,
-    Failure,
-    Lesson,
-    Progress,
-    Report,
-    WatchedThoughts,
-    report_line,
-)
 from tictac_apps.web.trainings import Training, Trainings
 from tictac_apps.web.value_display import Explanation
 from tictac_env.games import GAMES
@@ -123,20 +113,21 @@ def started(folder: Path, seconds: float = 60) -> tuple[Training, threading.Even
     return training, over
 
 
-def point(at: int) -> CurvePoint:
-    return CurvePoint(at, **dict.fromkeys([field.name for field in fields(CurvePoint)][1:], None) | {"exact": False})
+def point(at: int) -> reports.CurvePoint:
+    unknown = dict.fromkeys((field.name for field in fields(reports.CurvePoint)), None)
+    return reports.CurvePoint(**unknown | {"at": at, "exact": False})
 
 
-def lines_of(*reports: Report | str) -> tuple[str, ...]:
-    return tuple(report if isinstance(report, str) else report_line(report) for report in reports)
+def lines_of(*parts: reports.Report | str) -> tuple[str, ...]:
+    return tuple(part if isinstance(part, str) else reports.report_line(part) for part in parts)
 
 
 def test_a_training_shows_what_its_process_reports(processes: list[Process], tmp_path: Path) -> None:
-    points, lessons = [point(at) for at in range(501)], [Lesson(at, "5", ()) for at in range(501)]
-    thoughts, level = WatchedThoughts(500, "5", Explanation("nothing", "", ())), BeatenLevel(500, 3)
+    points, lessons = [point(at) for at in range(501)], [reports.Lesson(at, "5", ()) for at in range(501)]
+    thoughts, level = reports.WatchedThoughts(500, "5", Explanation("nothing", "", ())), reports.BeatenLevel(500, 3)
     Process.lines = lines_of(
-        "", "no JSON", "7", '{"no": "kind"}', *points, '{"kind": "CurvePoint"}', *lessons, Progress(777), thoughts,
-        level, '{"kind": "later"}', '{"kind": "Progress", "done": "many"}', "{}",
+        "", "no JSON", "7", '{"no": "kind"}', *points, '{"kind": "CurvePoint"}', *lessons,
+        reports.Progress(777), thoughts, level, '{"kind": "later"}', '{"kind": "Progress", "done": "many"}', "{}",
     )  # fmt: skip
     training, over = started(tmp_path)
     waited_for(lambda: training.level)
@@ -166,16 +157,16 @@ def test_a_training_shows_what_its_process_reports(processes: list[Process], tmp
 @pytest.mark.parametrize(
     ("last", "state", "reason"),
     [
-        (End(stopped=False, proven=True), "proven", ""),
-        (End(stopped=True, proven=True), "proven", ""),
-        (End(stopped=True, proven=False), "stopped", ""),
-        (End(stopped=False, proven=False), "done", ""),
-        (Failure("no memory"), "failed", "no memory"),
-        (Progress(1), "failed", "its process exited without a result"),
+        (reports.End(stopped=False, proven=True), "proven", ""),
+        (reports.End(stopped=True, proven=True), "proven", ""),
+        (reports.End(stopped=True, proven=False), "stopped", ""),
+        (reports.End(stopped=False, proven=False), "done", ""),
+        (reports.Failure("no memory"), "failed", "no memory"),
+        (reports.Progress(1), "failed", "its process exited without a result"),
     ],
 )
 def test_a_training_ends_as_its_process_says(
-    last: Report, state: str, reason: str, processes: list[Process], tmp_path: Path
+    last: reports.Report, state: str, reason: str, processes: list[Process], tmp_path: Path
 ) -> None:
     Process.lines = lines_of(last)
     training, over = started(tmp_path)
