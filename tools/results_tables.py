@@ -24,7 +24,7 @@ from typing import Any
 from benchmarks.records import RESULTS, parser_of
 from tictac_apps.bench.results import in_percent, measured, rating_text, shares_text, truth_text
 from tictac_apps.web.limits import ServerLimits
-from tictac_apps.web.training_form import MOST
+from tictac_apps.web.training_form import LONGEST_RUNS
 from tictac_env.policies import POLICIES, Policy
 from tictac_env.policies.loading import policy_class
 from tictac_env.solver.enumerate import SMALL_CELLS
@@ -405,7 +405,7 @@ def adapters() -> Table:
 def server_limits() -> Table:
     """The limits of a server of the page."""
     limits = ServerLimits()
-    table, network = MOST["table"], MOST["network"]
+    table, network = LONGEST_RUNS["table"], LONGEST_RUNS["network"]
     rows = {
         "a request": f"{limits.body_bytes:,} bytes",
         "requests from one address": f"{limits.rate:g} a second, {limits.burst} at once; beyond, 429 and `Retry-After`",
@@ -423,7 +423,7 @@ def server_limits() -> Table:
         "sizes of board": f"{limits.sizes} beyond the registered games; each is compiled separately",
         "requests waiting for a thread": f"{limits.waiting}; beyond, 429",
         "trainings": f"{limits.trainings} at once (`--trainings`), of {limits.training_seconds / 60:g} minutes and "
-        f"{table[True]:,} games (tables on large boards {table[False]:,}, `NTupleTD` {MOST['games'][False]:,}; "
+        f"{table[True]:,} games (tables on large boards {table[False]:,}, `NTupleTD` {LONGEST_RUNS['games'][False]:,}; "
         f"networks {network[False]:,} steps); {limits.kept_trainings} are kept, for {limits.forgotten_after / 60:g} "
         f"minutes; {limits.waits_unasked:g} seconds in the queue after its page is closed",
         "kept agents": f"{limits.kept_agents:,} for a game, of {limits.kept_agent_bytes >> 20} MiB each and "

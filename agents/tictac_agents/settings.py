@@ -32,6 +32,8 @@ from tictac_env.games import Game, did_you_mean, game_name, game_of, get_game, s
 
 Schedule = float | Sequence[float]
 """A number, or several for equal parts of a run."""
+TINY = 1e-6
+"""A lower bound of at most this is there to keep a number above 0, and is shown so."""
 
 
 class Allowed(NamedTuple):
@@ -46,14 +48,21 @@ class Allowed(NamedTuple):
     """True if the setting is in files and among the options; False for what belongs to a machine or cannot be JSON."""
 
     @property
-    def text(self) -> str:
-        """The meaning, with the choices if it does not name them, or the range if it is finite."""
-        if not all(f'"{choice}"' in self.help for choice in self.choices):
-            return f"{self.help} ({' or '.join(map(repr, self.choices))})"
-        low, high = (str(end) if isinstance(end, int) else f"{end:g}" for end in (self.low, self.high))
+    def range(self) -> str:
+        """The range in words, such as "0 to 1" or "above 0, up to 1"; "" if there is none to mention."""
+        if self.low == -math.inf or (self.low <= 0 and self.high == math.inf):
+            return ""
+        low = "above 0" if 0 < self.low <= TINY else f"{self.low:,.10g}"
         if self.high < math.inf:
-            return f"{self.help} (in [{low}, {high}])"
-        return f"{self.help} (at least {low})" if self.low > 0 else self.help
+            return f"{low}{', up' if low == 'above 0' else ''} to {self.high:,.10g}"
+        return low if low == "above 0" else f"at least {low}"
+
+    @property
+    def text(self) -> str:
+        """The meaning, with the choices if it does not name them, or the range."""
+        unnamed = not all(f'"{choice}"' in self.help for choice in self.choices)
+        allowed = " or ".join(map(repr, self.choices)) if unnamed else self.range
+        return f"{self.help} ({allowed})" if allowed else self.help
 
 
 def setting(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ import tictac_agents
 from tictac_agents import AGENTS, DQN, MaskablePPO, SB3VecEnv, trained
 from tictac_agents.deep.settings import DQNSettings, MaskablePPOSettings
 from tictac_agents.plan import Plan, preset, presets, settings_class, tuned
+from tictac_agents.settings import Allowed
 from tictac_apps.cli.train import offered
 from tictac_env.arena import verdict
 from tictac_env.games import Game, KInARow, describe_game, get_game
@@ -50,6 +52,18 @@ def test_every_setting_is_explained(agent: str) -> None:
     assert AGENTS[agent].kind == "network" or list(own) == [*list(constructor)[-1:], *list(constructor)[1:-1]]
     if AGENTS[agent].kind != "network":
         assert all(f"        {name}: " in getattr(tictac_agents, agent).__doc__ for name in own)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "words"),
+    [
+        (1e-9, 1, "above 0, up to 1"), (0, 1, "0 to 1"), (-1, 1e6, "-1 to 1,000,000"), (0.01, 2, "0.01 to 2"),
+        (1, math.inf, "at least 1"), (1e-6, math.inf, "above 0"), (0, math.inf, ""), (-math.inf, math.inf, ""),
+    ],
+)  # fmt: skip
+def test_a_range_is_written_as_people_write_it(low: float, high: float, words: str) -> None:
+    allowed = Allowed("a number", low, high, (), True)
+    assert allowed.range == words and allowed.text == (f"a number ({words})" if words else "a number")
 
 
 REFUSED = {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from abc import abstractmethod
-from collections.abc import Callable
 from inspect import Parameter
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tictac_env.games import Game, KInARow, game_name, shown
-from tictac_env.policies.adapters import observer_of, signature_of
+from tictac_env.policies.adapters import AnyFunction, observer_of, signature_of
 from tictac_env.policies.loading import Reading, object_named, run_file
 from tictac_env.policies.policy import Policy
 from tictac_env.position import Position
@@ -27,7 +26,7 @@ class SeededFunction(Policy):
         agent: the function or the object that it is a method of, whose name the policy takes.
     """
 
-    def __init__(self, function: Callable[..., Any], agent: object) -> None:
+    def __init__(self, function: AnyFunction, agent: object) -> None:
         self._function = function
         self.name = getattr(agent, "__name__", type(agent).__name__)
         signature = signature_of(function)
@@ -42,6 +41,7 @@ class SeededFunction(Policy):
 
     def act(self, position: Position, seed: int) -> int:
         arguments = self.arguments(position)[: self._count]
+        # The agent draws from the global generators, so these are seeded for it, and given back as they were.
         python_state, numpy_state = random.getstate(), np.random.get_state()  # noqa: NPY002
         try:
             random.seed(seed)
@@ -93,7 +93,7 @@ class KaggleAgent(SeededFunction):
         ValueError: the game is not of this family.
     """
 
-    def __init__(self, agent: Callable[..., Any], game: Game) -> None:
+    def __init__(self, agent: AnyFunction, game: Game) -> None:
         if not isinstance(game, KInARow):
             raise ValueError(f"a Kaggle agent plays k in a row, not {game_name(game) or repr(game)}")
         super().__init__(agent, agent)
@@ -110,7 +110,7 @@ class KaggleAgent(SeededFunction):
         return observation, configuration
 
 
-def last_callable(path: Path) -> Callable[..., Any]:
+def last_callable(path: Path) -> AnyFunction:
     """The last callable in a Python file: the agent of a submission by Kaggle's rule.
 
     Names are in the order in which they were first bound; imported names count.
@@ -122,7 +122,7 @@ def last_callable(path: Path) -> Callable[..., Any]:
     callables = [value for value in vars(run_file(path)).values() if callable(value)]
     if not callables:
         raise ValueError(f"{path} has nothing that can be called, so it is not a submission")
-    agent: Callable[..., Any] = callables[-1]
+    agent: AnyFunction = callables[-1]
     return agent
 
 
@@ -165,7 +165,7 @@ class PettingZooAgent(SeededFunction):
     """
 
     def __init__(self, agent: object) -> None:
-        function: Callable[..., Any] | None = getattr(agent, "act", agent if callable(agent) else None)
+        function: AnyFunction | None = getattr(agent, "act", agent if callable(agent) else None)
         if isinstance(agent, type) or not callable(function):
             raise ValueError(f"{shown(agent)} is not a PettingZoo agent: give a function, or an object with `act`")
         super().__init__(function, agent)

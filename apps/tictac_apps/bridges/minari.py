@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from operator import mul
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
-from gymnasium.error import DependencyNotInstalled
 from gymnasium.vector.utils import concatenate, create_empty_array
 
 from tictac_apps.labels import label
@@ -26,11 +25,15 @@ from tictac_env.checks import flag, positive, whole
 from tictac_env.envs.protocol import PLAY_AS, reward
 from tictac_env.envs.single import BoardEnv
 from tictac_env.games import DRAWN, LOST, WON, game_name, shown
-from tictac_env.policies import Policy, answer, as_policy, make_policy
+from tictac_env.lazy import needing
+from tictac_env.observation import Infos, Observation, Space
+from tictac_env.policies import PlayerLike, Policy, answer, as_policy, make_policy
 from tictac_env.position import Position
 from tictac_env.progress import track
 from tictac_env.rng import STATES, advance, mix
 from tictac_env.solver.enumerate import NO_SCORE
+from tictac_env.storage import JsonObject
+from tictac_env.wrappers.observations import Env
 
 __all__ = ["to_minari"]
 
@@ -38,7 +41,7 @@ if TYPE_CHECKING:
     from minari import MinariDataset
     from minari.data_collector import EpisodeBuffer
 
-ABOUT = ("author", "author_email", "code_permalink", "data_format", "description")
+CALLERS_METADATA = ("author", "author_email", "code_permalink", "data_format", "description")
 """Metadata that a caller may add; Minari's documentation explains each."""
 SMALL = 20
 """On boards of up to this number of cells, all games are followed to their end."""
@@ -67,16 +70,16 @@ class ReferenceScores:
 
 def to_minari(
     dataset_id: str,
-    env: gym.Env[Any, Any],
-    policy: Any = "perfect",
+    env: Env,
+    policy: PlayerLike = "perfect",
     games: int = 100,
     seed: int = 0,
     *,
-    eval_env: gym.Env[Any, Any] | None = None,
+    eval_env: Env | None = None,
     scores: bool = True,
     cache: str | os.PathLike[str] | None = None,
     progress: bool = True,
-    **about: Any,
+    **metadata: object,
 ) -> MinariDataset:
     """Plays games in an environment, and saves them as a Minari dataset.
 
@@ -103,7 +106,7 @@ def to_minari(
         scores: True to add `action_scores`. Connect Four takes some milliseconds a position.
         cache: a file that keeps the scores as they are found, for the next call (see `tictac_apps.labels.label`).
         progress: if true, shows progress bars.
-        **about: `description`, `author`, `author_email`, `code_permalink`, `data_format`, for Minari.
+        **metadata: `description`, `author`, `author_email`, `code_permalink`, `data_format`, for Minari.
 
     Raises:
         ValueError: an argument is none of these, `dataset_id` is not of Minari's form or is taken, or `env` cannot be
@@ -119,13 +122,16 @@ def to_minari(
         ((6, 9), 'perfect:0.3')
     """
     # Check everything first: games take time, and nothing is written yet.
-    _require_libraries()
+    with needing("Minari, h5py or Pillow is missing", "minari"):
+        import h5py  # noqa: F401
+        import minari  # noqa: F401
+        import PIL  # noqa: F401
     board = _board(env)
     whole("seed", seed)
     positive("games", games)
     flag("scores", scores)
-    if unknown := set(about) - set(ABOUT):
-        raise ValueError(f"{min(unknown)!r} is none of {', '.join(ABOUT)}")
+    if unknown := set(metadata) - set(CALLERS_METADATA):
+        raise ValueError(f"{min(unknown)!r} is none of {', '.join(CALLERS_METADATA)}")
     player = as_policy(policy, board.game, board.arguments.obs_type)
     path = _new_path(dataset_id)
     # The scores between which Minari normalises are those of one seat, so self-play takes other games for them.
@@ -145,23 +151,13 @@ def to_minari(
         "description": f"{games} games of {game_name(board.game)}: {player} against {opponent}",
         "eval_env": eval_env or env,
         "algorithm_name": str(player),
-        **about,
+        **metadata,
     }
     try:
         return _write(dataset_id, buffers, env, references, metadata)
     except BaseException:
         shutil.rmtree(path, ignore_errors=True)
         raise
-
-
-def _require_libraries() -> None:
-    """Raises DependencyNotInstalled if Minari or a library that it needs to write is missing."""
-    try:
-        import h5py  # noqa: F401
-        import minari  # noqa: F401
-        import PIL  # noqa: F401
-    except ImportError as error:
-        raise DependencyNotInstalled(f'{error.name} is missing: pip install "tictac-env[minari]"') from error
 
 
 def _new_path(dataset_id: str) -> Path:
@@ -185,9 +181,9 @@ def _scores_of(episodes: Sequence[_Episode], cache: str | os.PathLike[str] | Non
 def _write(
     dataset_id: str,
     buffers: list[EpisodeBuffer],
-    env: gym.Env[Any, Any],
+    env: Env,
     references: ReferenceScores | None,
-    metadata: dict[str, Any],
+    metadata: JsonObject,
 ) -> MinariDataset:
     import minari
 
@@ -208,7 +204,7 @@ def _write(
     return dataset
 
 
-def reference_scores(env: gym.Env[Any, Any]) -> ReferenceScores | None:
+def reference_scores(env: Env) -> ReferenceScores | None:
     """The exact mean returns of random and of perfect play in an environment against a named opponent.
 
     All games are followed together, each position with its probability (see `tictac_env.arena.results`). On boards of
@@ -252,6 +248,7 @@ def _interval(result: SeatResult, pay: tuple[float, ...]) -> Interval:
     """The interval of the mean return, by the intervals of the shares of games won and lost."""
     win, draw, loss = pay
     wins, _, losses = result.intervals
+    # The mean is linear in the two shares, so its extremes are at corners of their rectangle.
     corners = [draw + (win - draw) * won + (loss - draw) * lost for won in wins for lost in losses]
     return min(corners), max(corners)
 
@@ -264,12 +261,12 @@ class _Episode(NamedTuple):
 
     seed: int
     options: dict[str, str] | None
-    observations: list[Any]
-    infos: list[dict[str, Any]]
+    observations: list[Observation]
+    infos: list[Infos]
     steps: list[tuple[int, float, bool, bool]]
     positions: list[Position]
 
-    def buffer(self, space: gym.Space[Any], scores: Scores | None) -> EpisodeBuffer:
+    def buffer(self, space: Space, scores: Scores | None) -> EpisodeBuffer:
         """The episode as Minari takes it, with the scores of its positions if there are any."""
         from minari.data_collector import EpisodeBuffer
 
@@ -277,7 +274,7 @@ class _Episode(NamedTuple):
         if scores is not None:
             infos["action_scores"] = np.vstack([scores, np.full_like(scores[:1], NO_SCORE)])
         actions, rewards, terminations, truncations = map(np.array, zip(*self.steps, strict=True))
-        observations: Any = create_empty_array(space, len(self.observations))
+        observations: Observation = create_empty_array(space, len(self.observations))
         return EpisodeBuffer(
             seed=self.seed,
             options=self.options,
@@ -290,7 +287,7 @@ class _Episode(NamedTuple):
         )
 
 
-def _play(env: gym.Env[Any, Any], player: Policy, number: int, seed: int, state: int) -> _Episode:
+def _play(env: Env, player: Policy, number: int, seed: int, state: int) -> _Episode:
     """Plays a game of the environment, seeded `seed + number`; `state` is the RNG state of the player."""
     board = _board(env)
     # A seeded reset always begins with the first seat, so alternate seats are swapped here.
@@ -312,7 +309,7 @@ def _play(env: gym.Env[Any, Any], player: Policy, number: int, seed: int, state:
     return game
 
 
-def _board(env: gym.Env[Any, Any]) -> BoardEnv:
+def _board(env: Env) -> BoardEnv:
     """The board within an environment that can be made again from its spec.
 
     Raises:

@@ -6,16 +6,17 @@ import math
 import threading
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from tictac_env.arrays import Array
 from tictac_env.games import Game, game_name
 from tictac_env.lazy import needing
 from tictac_env.observation import OBSERVATION_TYPES, planes_last
 from tictac_env.policies.adapters import BatchedPolicy
 from tictac_env.policies.loading import PLANES_LAST, Reading
+from tictac_env.storage import JsonObject
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class NetworkInput:
     last: bool
     shape: tuple[int, ...]
 
-    def arrays(self, observations: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+    def arrays(self, observations: Array) -> npt.NDArray[np.float32]:
         """The input for B observations, (B, ...): float32 (B, *shape)."""
         ordered = np.moveaxis(observations, 1, -1) if self.last else observations
         return np.ascontiguousarray(ordered, np.float32).reshape(len(observations), *self.shape)
@@ -111,6 +112,7 @@ class OnnxNetwork(BatchedPolicy):
             self._session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
         except Exception as error:  # ONNX Runtime's exception classes cannot be imported
             raise ValueError(f"{path} cannot be read as an ONNX network: {error}") from error
+        # Recognise its inputs by name and its outputs by type and shape.
         inputs, outputs = self._session.get_inputs(), self._session.get_outputs()
         masks = [node for node in inputs if "mask" in node.name.lower()]
         boards = [node for node in inputs if node not in masks]
@@ -132,10 +134,11 @@ class OnnxNetwork(BatchedPolicy):
         self.input = f"{self._input} {self._input.shape}"
         super().__init__(self._play, self._input.obs_type)
 
-    def _play(self, observations: npt.NDArray[Any], masks: npt.NDArray[np.int8]) -> npt.NDArray[np.int64]:
+    def _play(self, observations: Array, masks: npt.NDArray[np.int8]) -> npt.NDArray[np.int64]:
         inputs = {self._board.name: self._input.arrays(observations).astype(NUMBERS[self._board.type])}
         if self._mask is not None:
             inputs[self._mask.name] = masks.astype(NUMBERS[self._mask.type])
+        # In parts: of one position if the file allows no other number, and never so many that a call takes long.
         starts = range(0, len(masks) or 1, self._at_once)
         parts = [{name: rows[i : i + self._at_once] for name, rows in inputs.items()} for i in starts]
         outputs = np.concatenate([self._run(part) for part in parts])
@@ -144,7 +147,7 @@ class OnnxNetwork(BatchedPolicy):
         best: npt.NDArray[np.int64] = np.where(masks != 0, outputs, -np.inf).argmax(axis=1)
         return best
 
-    def _run(self, inputs: dict[str, npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    def _run(self, inputs: dict[str, Array]) -> Array:
         options = self._run_options()
         timer = threading.Timer(self._time_limit, setattr, (options, "terminate", True))
         timer.daemon = True
@@ -159,7 +162,7 @@ class OnnxNetwork(BatchedPolicy):
             timer.cancel()
 
 
-def onnx_network(path: Path, game: Game, reading: Reading) -> tuple[OnnxNetwork, dict[str, Any]]:
+def onnx_network(path: Path, game: Game, reading: Reading) -> tuple[OnnxNetwork, JsonObject]:
     """The network in a file, and its settings; raises as `OnnxNetwork` does."""
     network = OnnxNetwork(path, game, reading.observation, reading.time_limit)
     return network, {"format": "ONNX", "input": network.input, "gives": network.gives}

@@ -13,7 +13,7 @@ OpenSpiel: Lanctot et al., "OpenSpiel: a framework for reinforcement learning in
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -30,17 +30,18 @@ from tictac_env.checks import whole
 from tictac_env.games import UNFINISHED, Game, KInARow, describe_game, game_name, get_game, make_game
 from tictac_env.games.registry import FAMILIES, known_names
 from tictac_env.observation import Observer
-from tictac_env.policies import Policy, as_policy
+from tictac_env.policies import PlayerLike, Policy, as_policy
 from tictac_env.policies.loading import Reading, object_named
 from tictac_env.policies.policy import action_of
 from tictac_env.position import Position, format_moves, parse_moves
 from tictac_env.position_batch import PositionBatch
+from tictac_env.storage import JsonObject
 
 SEEDS = 2**63
 MARKS = ".xo"
 TIC_TAC_TOE = ("tic_tac_toe", "python_tic_tac_toe")
 CONNECT_FOUR = "connect_four"
-Parameters = dict[str, Any]
+Parameters = JsonObject
 """OpenSpiel's parameters of a game or an observer."""
 
 
@@ -331,7 +332,7 @@ class PolicyBot(pyspiel.Bot):  # type: ignore[misc]
         [1.0, -1.0]
     """
 
-    def __init__(self, player: Any, game: pyspiel.Game, seed: int | None = None) -> None:
+    def __init__(self, player: PlayerLike, game: pyspiel.Game, seed: int | None = None) -> None:
         super().__init__()
         self.rules = rules_of(game)
         self.policy = as_policy(player, self.rules)
@@ -459,7 +460,7 @@ class SpielPolicy(spiel.Policy):  # type: ignore[misc]
         0.0
     """
 
-    def __init__(self, game: pyspiel.Game, player: Any, seed: int = 0) -> None:
+    def __init__(self, game: pyspiel.Game, player: PlayerLike, seed: int = 0) -> None:
         super().__init__(game, list(range(game.num_players())))
         self.rules = rules_of(game)
         self.policy = as_policy(player, self.rules)

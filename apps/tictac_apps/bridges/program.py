@@ -78,6 +78,7 @@ class Program(Policy):
             if move is None:
                 allowed = f"an integer from 1 to {position.game.num_actions}"
                 raise ValueError(f"the answer was {answer!r}, and must be {allowed}")
+        # After any error it is stopped, or its late answer would be taken for that to the next question.
         except BaseException as error:  # Ctrl-C too: the program may still be working on this question
             self.close()
             if isinstance(error, (ValueError, TimeoutError)):

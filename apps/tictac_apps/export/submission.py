@@ -9,7 +9,7 @@ import lzma
 import math
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +22,11 @@ from tictac_agents.tabular.q_learning import ActionLearner
 from tictac_agents.tabular.value_td import StateLearner, ValueTable
 from tictac_apps.export.agent_template import Network
 from tictac_env.arena.basis import fixed_actions
+from tictac_env.arrays import Array, Ints
 from tictac_env.checks import whole
 from tictac_env.games import Game, game_name
 from tictac_env.games.k_in_a_row import KInARow
-from tictac_env.policies import POLICIES, ModelPolicy, Policy, game_for, load_player
+from tictac_env.policies import POLICIES, ModelPolicy, PlayerLike, Policy, game_for, load_player
 from tictac_env.policies.adapters import normalizer_of, seen_type
 from tictac_env.policies.heuristics import RandomPolicy, RulePolicy
 from tictac_env.policies.human import HumanPolicy
@@ -36,8 +37,6 @@ from tictac_env.position_batch import PositionBatch
 from tictac_env.solver.enumerate import tabulate
 from tictac_env.solver.players import Minimax, MinimaxFirst
 from tictac_env.storage import save_text
-
-Ints = npt.NDArray[np.int64]
 
 TEMPLATE = Path(__file__).parent / "agent_template.py"
 SMALL_CELLS = 9
@@ -55,7 +54,9 @@ Written by tictac-env {version} (MIT licence).
 """'''
 
 
-def export_agent(player: Any, path: str | os.PathLike[str], game: str | Game | None = None, seed: int = 0) -> int:
+def export_agent(
+    player: PlayerLike, path: str | os.PathLike[str], game: str | Game | None = None, seed: int = 0
+) -> int:
     """Writes a player as one Python file; arguments and errors are those of `submission`.
 
     Args:
@@ -81,7 +82,7 @@ def export_agent(player: Any, path: str | os.PathLike[str], game: str | Game | N
     return len(text.encode())
 
 
-def submission(player: Any, game: str | Game | None = None, seed: int = 0) -> str:
+def submission(player: PlayerLike, game: str | Game | None = None, seed: int = 0) -> str:
     """Returns a player as the source of one file that needs only NumPy, and defines the function `agent` last.
 
     The file is the fixed map that the exact measures judge: the seed of a move is derived from the position and `seed`.
@@ -175,7 +176,7 @@ def _player(policy: Any, game: KInARow) -> str | None:
     return _network(player, game)
 
 
-def _call(name: str, arrays: dict[str, Any] | None = None, **settings: object) -> str:
+def _call(name: str, arrays: Mapping[str, Any] | None = None, **settings: object) -> str:
     """The source of a call, with numbers and strings as literals and arrays compressed."""
     arguments = [f"{name}={value!r}" for name, value in settings.items()]
     if arrays:
@@ -212,6 +213,7 @@ def _table(learner: ActionLearner | StateLearner) -> str | None:
         arrays = {"positions": learner.positions, "values": table.values[: len(learner)]}
         new = {"win": float(table.win), "other": float(table.initial_value)}
         return _call("StateValues", arrays, tables=tuple(table.parts.tolist()), **new)
+    # A table that folds images holds one of each; the file looks its positions up as they are, so it gets all.
     game, stored = learner.game, learner.positions[:, :2]
     shown = symmetries(game) if learner.settings.symmetry else symmetries(game)[:1]
     positions = np.unique(np.concatenate([image(symmetry, stored) for symmetry in shown]), axis=0)
@@ -269,7 +271,7 @@ def _network(model: Any, game: KInARow) -> str | None:
         modules = [*policy.mlp_extractor.policy_net, *(last if after else [last])]
         features = features.of_board if after else features
     # Its features: the template computes those of lines itself, and convolutions are its first layers.
-    arrays: dict[str, Any] = {}
+    arrays: dict[str, Array] = {}
     if isinstance(features, ConvFeatures):
         modules = [*features.layers, *modules]
     elif isinstance(features, LineFeatures):

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -63,7 +63,7 @@ class ClassReport:
     grades: tuple[Grade, ...]
     likenesses: tuple[Likeness, ...]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """The report as JSON has it."""
         return {
             "assignment": self.rubric.name,
@@ -156,14 +156,17 @@ def likenesses(grades: list[Grade], rubric: Rubric) -> list[Likeness]:
     playing = [graded for graded in grades if any(move >= 0 for move in graded.moves.values())]
     if len(playing) < 2:
         return []
+    # A row for each submission: its move in every position, -1 if it has none.
     questions = questions_of(rubric.game)
     moves = np.full((len(playing), len(questions.batch)), -1, np.int64)
     for place, graded in enumerate(playing):
         moves[place, list(graded.moves)] = list(graded.moves.values())
+    # In positions with one legal move all agree, so these say nothing. An error is a move of less than the best value.
     chooses = questions.legal.sum(axis=1) > 1
     values = questions.values
     worth = np.take_along_axis(values[None], np.maximum(moves, 0)[:, :, None], axis=2)[:, :, 0]
     errs = (moves >= 0) & (worth < values.max(axis=1))
+    # Common mistakes say more than common good moves: there is one way to be right, and many to be wrong.
     pairs = []
     for first, second in combinations(range(len(playing)), 2):
         played = chooses & ((moves[first] >= 0) | (moves[second] >= 0))
@@ -212,7 +215,7 @@ class ByAnswers(Policy):
         table = questions_of(position.game).table
         assert table is not None, "checked by who makes one"
         action = int(self.answers[table.index[position.own, position.opp]])
-        if action == -2:
+        if action == -2:  # not asked: with `symmetric`, one of the images of each position was
             own, opp, symmetry = canonical(position.game, position.own, position.opp)
             image = int(self.answers[table.index[own, opp]])
             action = symmetry.actions.index(image) if image >= 0 else image

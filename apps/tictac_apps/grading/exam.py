@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -93,6 +93,7 @@ class Questions:
         for action in range(self.game.num_actions):
             rows = np.flatnonzero(self.legal[:, action])
             choice = self.game.choice(action)
+            # After the move the other side is to move, so a win of the side that moved is -1.
             stones = zip(batch.own[rows].tolist(), batch.opp[rows].tolist(), strict=True)
             wins[rows, action] = [self.game.result(*self.game.play_choice(*both, choice)) == -1 for both in stones]
         return wins
@@ -100,7 +101,7 @@ class Questions:
     def arguments(self, names: Sequence[str], rows: Ints) -> list[list[Json]]:
         """The arguments of a function in some positions, as JSON has them: a list for each position."""
         batch = self.batch.where(rows)
-        columns: list[list[Any]] = []  # of what NumPy's lists hold
+        columns: list[Sequence[Json]] = []
         for name in names:
             if name == "cells":
                 columns.append(batch.observations("board").reshape(len(rows), self.game.cells).tolist())
@@ -169,6 +170,7 @@ class Exam:
 
     def replies(self, function: str, arguments: tuple[str, ...], rows: Ints) -> list[Reply]:
         """The replies of a function in some positions, each asked once."""
+        # Theorems ask about overlapping sets of positions, and a submission may be slow or draw its moves.
         replies = self._replies.setdefault((function, arguments), {})
         new = np.array([row for row in dict.fromkeys(rows.tolist()) if row not in replies], np.int64)
         calls = self.questions.arguments(arguments, new)
@@ -236,7 +238,7 @@ class Exam:
             try:
                 self._ask_batch(function, calls[len(replies) :][:BATCH], replies)
             except Gone as error:
-                reply = Reply(trouble=str(error), slow=True)
+                reply = Reply(trouble=str(error), slow=True)  # of the call under way; those before have theirs
                 replies.append(reply)
                 self._count(reply)
                 self._end()

@@ -24,9 +24,9 @@ import shutil
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import FrameType, ModuleType
-from typing import IO, Any, TypedDict
+from typing import IO, TypedDict
 
 MODULE = "submission"
 LONGEST_ERROR = 300
@@ -37,7 +37,7 @@ OPEN_FILES = 64
 CLOCKS = ((signal.SIGPROF, signal.ITIMER_PROF, False), (signal.SIGALRM, signal.ITIMER_REAL, True))
 """The signals and timers of processor time, and of wall-clock time."""
 
-Json = None | bool | int | float | str | list["Json"]
+Json = None | bool | int | float | str | Sequence["Json"]
 """An argument or an answer."""
 
 
@@ -123,7 +123,7 @@ def answer_questions(questions: IO[bytes], answers: int, module: ModuleType | No
             )
 
 
-def write_line(answers: int, fields: dict[str, Any]) -> None:
+def write_line(answers: int, fields: Mapping[str, object]) -> None:
     """Writes a line of JSON; a pipe may take it in parts."""
     line = json.dumps(fields).encode() + b"\n"
     while line:
@@ -145,7 +145,7 @@ def load(path: str) -> ModuleType:
 class Notebook:
     """A stand-in for IPython in the cells of a notebook: `%time` runs its code, all other magics do nothing."""
 
-    def __init__(self, names: dict[str, Any]) -> None:
+    def __init__(self, names: dict[str, object]) -> None:
         self._names = names
 
     def run_line_magic(self, name: str, line: str, *_: object) -> None:
@@ -157,7 +157,7 @@ class Notebook:
         return lambda *arguments, **keywords: []
 
 
-def as_array(value: list[Json]) -> Any:
+def as_array(value: list[Json]) -> object:
     """The list as an array of int8, as environments give it."""
     import numpy as np
 

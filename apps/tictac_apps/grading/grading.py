@@ -12,7 +12,6 @@ import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 import tictac_env
@@ -131,7 +130,7 @@ class Grade:
             return self.trouble
         return self.trouble or next((result.why for result in self.results if not result.passed and result.why), "")
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """The record as JSON has it."""
         record = asdict(self)
         del record["moves"]
@@ -293,13 +292,13 @@ float(subprocess.run([sys.executable, *words], check=True, stdout=subprocess.PIP
 """The source of a cell: the value of its last expression is its points."""
 
 
-def gradescope(graded: Grade) -> dict[str, Any]:
+def gradescope(graded: Grade) -> dict[str, object]:
     """A grade as Gradescope reads it, with a leaderboard that ranks by exploitability.
 
     See "Autograder specifications" in its documentation
     (https://gradescope-autograders.readthedocs.io/en/latest/specs/).
     """
-    board: list[dict[str, Any]] = []
+    board: list[dict[str, object]] = []
     if graded.exploitability is not None:
         board.append({"name": "exploitability", "value": round(graded.exploitability, 5), "order": "asc"})
     if graded.mistakes is not None:
@@ -331,7 +330,7 @@ def gradescope(graded: Grade) -> dict[str, Any]:
     }
 
 
-def nbgrader(graded: Grade) -> dict[str, Any]:
+def nbgrader(graded: Grade) -> dict[str, object]:
     """The points of nbgrader's cells: for each its metadata, its source, and the points of this submission.
 
     A cell of autograder tests gives partial credit by its last value, a number

@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tictac_apps.grading import confinement
 from tictac_apps.grading.rubric import Rubric
@@ -252,7 +252,7 @@ class Process:
             return Reply(trouble=printable(str(fields["error"])[:400]))
         return Reply(fields.get("answer"))
 
-    def _line(self, seconds: float) -> dict[str, Any]:
+    def _line(self, seconds: float) -> dict[str, Json]:
         """The fields of the next line that the process writes, for which it may use that processor time."""
         end = time.monotonic() + PATIENCE * seconds + GRACE
         while b"\n" not in self._received:

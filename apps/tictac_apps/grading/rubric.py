@@ -5,18 +5,18 @@ A rubric is a TOML file; docs/teaching/README.md has one in full, with each fiel
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import os
 import tomllib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from tictac_env.checks import SEATS, flag, number, one_of, positive
+from tictac_agents.settings import Checked, setting
+from tictac_env.checks import SEATS, flag, number, one_of
 from tictac_env.games import Game, did_you_mean, game_name, get_game
 from tictac_env.observation import OBSERVATION_TYPES
+from tictac_env.storage import JsonObject
 
 HOMES = (
     Path(__file__).parent / "assignments",
@@ -27,6 +27,7 @@ RUBRIC = "rubric.toml"
 TRUTHS = ("legal_moves", "result", "value")
 ARGUMENTS = ("cells", "legal", "mask", *OBSERVATION_TYPES)
 """Arguments of functions: the cells of the board in a row, the legal actions, the action mask, an observation."""
+LARGEST_LIMIT = 1_000_000
 VISIBILITIES = ("visible", "hidden", "after_due_date", "after_published")
 
 
@@ -41,7 +42,7 @@ class Theorem:
     """
 
     title: str
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: JsonObject = field(default_factory=dict)
     tabulated: bool = False
 
 
@@ -58,27 +59,21 @@ THEOREMS = {
 """The theorems by the names that rubrics use; `tictac_apps.grading.theorems` defines them."""
 
 
-@dataclass(frozen=True)
-class RubricLimits:
-    """The limits of a submission.
+@dataclass(frozen=True, kw_only=True)
+class RubricLimits(Checked):
+    """The limits of a submission."""
 
-    Attributes:
-        seconds_a_move: processor time of an answer; its wall-clock time may be four times as long.
-        seconds: wall-clock time of everything together, training included.
-        setup_seconds: processor time of training, and of loading the file.
-        memory_mb: address space, Python and its libraries included.
-        file_mb: the size of each file that it writes, and of what it prints.
-        scratch_mb: the size of all files that it writes.
-        slow_moves: number of answers that took too long or ended the process, after which no more are asked.
-    """
-
-    seconds_a_move: float = 1.0
-    seconds: float = 60.0
-    setup_seconds: float = 10.0
-    memory_mb: int = 1024
-    file_mb: int = 4
-    scratch_mb: int = 64
-    slow_moves: int = 3
+    seconds_a_move: float = setting(
+        1.0, "processor time of an answer; its wall-clock time may be four times as long", 0.01, LARGEST_LIMIT
+    )
+    seconds: float = setting(60.0, "wall-clock time of everything together, training included", 0.01, LARGEST_LIMIT)
+    setup_seconds: float = setting(10.0, "processor time of training, and of loading the file", 0.01, LARGEST_LIMIT)
+    memory_mb: int = setting(1024, "address space, Python and its libraries included", 1, LARGEST_LIMIT)
+    file_mb: int = setting(4, "the size of each file that it writes, and of what it prints", 1, LARGEST_LIMIT)
+    scratch_mb: int = setting(64, "the size of all files that it writes", 1, LARGEST_LIMIT)
+    slow_moves: int = setting(
+        3, "answers that took too long or ended the process, after which no more are asked", 1, LARGEST_LIMIT
+    )
 
 
 @dataclass(frozen=True)
@@ -103,7 +98,7 @@ class Criterion:
     starts: float
     cell: str
     visibility: str
-    options: Mapping[str, Any]
+    options: JsonObject
 
     def earned(self, share: float) -> float:
         """The points for a share."""
@@ -207,11 +202,11 @@ def load_rubric(assignment: str | os.PathLike[str]) -> Rubric:
         raise ValueError(f"{os.fspath(path)}: {error}") from None
 
 
-def _rubric(content: dict[str, Any], folder: str) -> Rubric:
+def _rubric(content: JsonObject, folder: str) -> Rubric:
     tests = content.pop("test", [])
     if not isinstance(tests, list) or not all(isinstance(test, dict) for test in tests) or not tests:
         raise ValueError("a rubric needs tests, each under a line [[test]]")
-    texts: dict[str, Any] = {"name": folder, "title": "", "game": "TicTacToe-v0", "file": "submission.py"}
+    texts: JsonObject = {"name": folder, "title": "", "game": "TicTacToe-v0", "file": "submission.py"}
     texts |= {"function": "choose", "setup": ""}
     defaults = texts | {"arguments": ["cells", "legal"], "arrays": False, "packages": [], "symmetric": False}
     fields = defaults | _checked("", content, {*defaults, "limits"})
@@ -244,21 +239,18 @@ def _rubric(content: dict[str, Any], folder: str) -> Rubric:
 def _limits(content: object) -> RubricLimits:
     if not isinstance(content, dict):
         raise ValueError(f"limits must stand under a line [limits], not be {content!r}")
-    kinds = {limit.name: limit.type for limit in dataclasses.fields(RubricLimits)}
-    for name, value in _checked("limits: ", content, kinds).items():
-        if kinds[name] == "int":
-            positive(f"limits: {name}", value, 1_000_000)
-        else:
-            number(f"limits: {name}", value, 0.01, 1_000_000)
-    return RubricLimits(**content)
+    try:
+        return RubricLimits.from_dict(content)
+    except ValueError as error:
+        raise ValueError(f"limits: {error}") from None
 
 
-def _criterion(at: str, content: dict[str, Any], plays: str) -> Criterion:
+def _criterion(at: str, content: JsonObject, plays: str) -> Criterion:
     name = one_of(f"{at}theorem", content.get("theorem"), tuple(THEOREMS))
     theorem = THEOREMS[name]
     common = {"theorem", "points", "title", "at_least", "starts", "cell", "visibility"}
     _checked(at, content, common | set(theorem.options))
-    options = {option: content.get(option, default) for option, default in theorem.options.items()}
+    options: JsonObject = {option: content.get(option, default) for option, default in theorem.options.items()}
     if missing := [option for option, value in options.items() if value is None]:
         raise ValueError(f"{at}{name} needs {' and '.join(missing)}")
     allowed = {"seat": SEATS, "truth": TRUTHS, "among": ("all", "critical")}
@@ -289,14 +281,14 @@ def _criterion(at: str, content: dict[str, Any], plays: str) -> Criterion:
     )
 
 
-def _checked(at: str, content: dict[str, Any], allowed: Collection[str]) -> dict[str, Any]:
+def _checked(at: str, content: JsonObject, allowed: Collection[str]) -> JsonObject:
     for name in content:
         if name not in allowed:
             raise ValueError(f"{at}there is no field {name!r}; {did_you_mean(name, allowed, listed=True)}")
     return content
 
 
-def _text(name: str, text: Any) -> str:
+def _text(name: str, text: object) -> str:
     if not isinstance(text, str):
         raise ValueError(f"{name} must be a string, not {text!r}")
     return text

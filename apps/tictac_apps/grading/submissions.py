@@ -23,7 +23,7 @@ class Unusable(ValueError):
     """A submission that cannot be run; the message says why."""
 
 
-LARGEST, MOST = 20_000_000, 200
+LARGEST_SUBMISSION, MOST_HANDED_IN = 20_000_000, 200
 """Bytes and files of a submission."""
 NOTEBOOK = ".ipynb"
 SCRATCH = "tictac-grade-"
@@ -52,8 +52,9 @@ def main_file(handed_in: Path, name: str) -> Path:
     if handed_in.is_dir():
         if (handed_in / name).is_file() and not (handed_in / name).is_symlink():
             return handed_in / name
-        sources = [path for path in sorted(handed_in.iterdir()) if path.suffix in (".py", NOTEBOOK) and path.is_file()]
-        sources = [path for path in sources if not path.is_symlink()]
+        # A link could lead to any file of the grader's, whose content an error message would show.
+        files = [path for path in sorted(handed_in.iterdir()) if path.is_file() and not path.is_symlink()]
+        sources = [path for path in files if path.suffix in (".py", NOTEBOOK)]
         if len(sources) != 1:
             raise Unusable(f"{handed_in.name} has no file {name}")
         return sources[0]
@@ -215,8 +216,8 @@ def _copy(handed_in: Path, scratch: Path) -> None:
     if handed_in.is_dir():
         files = [path for path in handed_in.rglob("*") if path.is_file() and not path.is_symlink()]
         files = [path for path in files if not any(part.startswith(".") for part in path.relative_to(handed_in).parts)]
-    if len(files) > MOST or sum(file.stat().st_size for file in files) > LARGEST:
-        raise Unusable(f"{handed_in.name} is more than {MOST} files or {LARGEST // 1_000_000} MB")
+    if len(files) > MOST_HANDED_IN or sum(file.stat().st_size for file in files) > LARGEST_SUBMISSION:
+        raise Unusable(f"{handed_in.name} is more than {MOST_HANDED_IN} files or {LARGEST_SUBMISSION // 1_000_000} MB")
     for file in files:
         target = scratch / (file.relative_to(handed_in) if handed_in.is_dir() else file.name)
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from typing import Protocol, Self, TypeAlias
 
 import numpy as np
 
@@ -37,6 +37,8 @@ MAX_MOVE = 20
 SERIALIZED = "serializedGameAndState"
 """The key under which Kaggle's observations of OpenSpiel's games have the game and its moves."""
 BOARDS = ("grid", "coordinates", "moves")
+Observed: TypeAlias = Position | Mapping[str, object]
+"""A position, or what Kaggle shows of OpenSpiel's games."""
 NAMES = {"TicTacToe-v0": "tic-tac-toe", "ConnectFour-v0": "Connect Four"}
 
 
@@ -58,12 +60,12 @@ class ParseResult:
 
     legal_action: str | None = None
     raw_action: str | None = None
-    submission: Any = None
+    submission: None = None
     thoughts: str | None = None
 
 
 class GameHarness(Protocol):
-    """The interface that asks a language model for moves. `Any` observation is a `Position` here.
+    """The interface that asks a language model for moves.
 
     Example:
         >>> from tictac_env import Position
@@ -75,12 +77,12 @@ class GameHarness(Protocol):
         'Moves: 15. Yours?'
     """
 
-    def get_legal_moves(self, observation: Any) -> Mapping[int, str]:
+    def get_legal_moves(self, observation: Observed) -> Mapping[int, str]:
         """The legal actions, each with its text."""
 
     def make_prompt(
         self,
-        observation: Any,
+        observation: Observed,
         move_history: Sequence[str],
         previous_response: str | None = None,
         previous_action: str | None = None,
@@ -152,7 +154,7 @@ class BoardHarness:
         """The conventions of Kaggle's Game Arena: columns and cells counted from 0, and no list of the legal moves."""
         return cls(list_moves=False, first_number=0)
 
-    def get_legal_moves(self, observation: Any) -> dict[int, str]:
+    def get_legal_moves(self, observation: Observed) -> dict[int, str]:
         """The legal actions of a position, each as answers must name it; none once the game is over.
 
         Raises:
@@ -166,7 +168,7 @@ class BoardHarness:
 
     def make_prompt(
         self,
-        observation: Any,
+        observation: Observed,
         move_history: Sequence[str] = (),
         previous_response: str | None = None,
         previous_action: str | None = None,
@@ -276,7 +278,7 @@ def rules_text(game: Game, first_number: int = 1) -> str:
     return "\n".join(lines)
 
 
-def as_position(observation: Any) -> Position:
+def as_position(observation: Observed) -> Position:
     """The position of an observation: a `Position`, or what Kaggle shows of OpenSpiel's tic_tac_toe or connect_four.
 
     Raises:

@@ -94,6 +94,7 @@ def prompt_rows(
     count = None if rows is None else positive("rows", rows)
     asker = harness or BoardHarness(list_moves=False)
     flag("progress", progress)
+    # All positions of a game that can be tabulated, or as many of random games as are needed.
     rng = Random(seed)
     try:
         suite = all_positions(rules)
@@ -176,6 +177,7 @@ def _random_game(game: Game, rng: Random) -> Iterator[Position]:
 
 
 def _row(position: Position, scores: Sequence[int], harness: BoardHarness, seed: int, test: float) -> Row:
+    # The split is drawn by the canonical image, so images of a position are never in both parts.
     game = position.game
     own, opp, _ = canonical(game, position.own, position.opp)
     moves = harness.get_legal_moves(position)

@@ -8,17 +8,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import cycle
-from typing import Any, TypedDict
 
 from gymnasium.error import ResetNeeded
 
 from tictac_apps.language_models.harness import BoardHarness, GameHarness, moves_written
+from tictac_env.arena.typed_json import read_as
 from tictac_env.checks import flag, one_of, whole
-from tictac_env.envs.single import BoardEnv
+from tictac_env.envs.single import BoardEnv, Start
 from tictac_env.games import Game, get_game, shown
+from tictac_env.policies.loading import PlayerLike
 from tictac_env.policies.policy import Policy
 from tictac_env.position import Position
-from tictac_env.position_batch import PositionBatch
+from tictac_env.storage import JsonObject
 
 REWARDS = ("outcome", "regret", "both")
 OPPONENT = "perfect:0.5"
@@ -28,7 +29,8 @@ Judged = tuple[Position, int | None]
 """A position, and the action by which its answer is judged; None for a loss without a legal move."""
 
 
-class QuestionState(TypedDict):
+@dataclass(frozen=True)
+class QuestionState:
     """The fields of a `Question` that change."""
 
     wrong: int
@@ -36,14 +38,14 @@ class QuestionState(TypedDict):
     move: str | None
 
 
-class SessionState(TypedDict):
-    """The state of an unfinished game, for JSON."""
+@dataclass(frozen=True)
+class SessionState:
+    """The state of an unfinished game; `board` is as of `BoardEnv.state_dict`."""
 
-    board: dict[str, Any]
-    """As of `BoardEnv.state_dict`."""
+    board: JsonObject
     question: QuestionState
-    regrets: list[int]
-    conversations: list[list[Message]]
+    regrets: tuple[int, int]
+    conversations: tuple[tuple[Message, ...], tuple[Message, ...]]
 
 
 @dataclass
@@ -87,24 +89,16 @@ class Question:
         self.wrong, self.answer, self.move = self.wrong + 1, answer, result.raw_action
         return "unparsed" if result.raw_action is None else "illegal", None
 
-    def state(self) -> QuestionState:
-        """The fields that change."""
-        return {"wrong": self.wrong, "answer": self.answer, "move": self.move}
-
-    def restored(self, state: object) -> Question:
+    def restored(self, state: QuestionState) -> Question:
         """The question with the fields of a `state`.
 
         Raises:
-            ValueError: `state` does not have these fields, or they contradict each other.
+            ValueError: the fields contradict each other.
         """
-        names = list(self.state())
-        if not isinstance(state, Mapping) or set(state) != set(names):
-            raise ValueError(f"question of a state must have the keys {names}, not {shown(state)}")
-        wrong, answer, move = whole("wrong of a state", state["wrong"], self.retries), state["answer"], state["move"]
-        texts = [text for text in (answer, move) if text is not None]
-        if not all(isinstance(text, str) for text in texts) or (answer is None) != (wrong == 0) or (move and not wrong):
-            raise ValueError(f"answer and move of a state must be those of a wrong answer, or None: {shown(state)}")
-        return Question(self.harness, self.retries, wrong, answer, move)
+        wrong = whole("wrong of a state", state.wrong, self.retries)
+        if (state.answer is None) != (wrong == 0) or (state.move and not wrong):
+            raise ValueError(f"answer and move of a state must be those of a wrong answer, or None, not {state}")
+        return Question(self.harness, self.retries, **vars(state))
 
     @property
     def is_lost(self) -> bool:
@@ -226,9 +220,9 @@ class TextSession:
     def __init__(
         self,
         game: str | Game = "TicTacToe-v0",
-        opponent: Any = OPPONENT,
+        opponent: PlayerLike | None = OPPONENT,
         seat: str | None = None,
-        start: str | Sequence[Position | str] | PositionBatch | None = "random:2",
+        start: Start | None = "random:2",
         reward: str = "regret",
         scaled: bool = False,
         harness: GameHarness | None = None,
@@ -344,6 +338,7 @@ class TextSession:
 
     def _end(self, status: str, played: Judged, regret: int, outcomes: tuple[int, int]) -> Turn:
         """Ends the game, and rewards the last answer; without an opponent the other seat gets its result, too."""
+        # `score` reads the last turn, so that is set first, and its reward is added afterwards.
         seat = self.turn.seat
         ending = "" if played[1] is not None else "\nno legal move was named: the game is lost"
         text = f"{self._env.position}{ending}"
@@ -367,7 +362,7 @@ class TextSession:
         """Does what `answer` does, in a thread: the event loop does not wait for the opponent and the solver."""
         return await asyncio.to_thread(self.answer, text)
 
-    def snapshot(self) -> SessionState:
+    def snapshot(self) -> JsonObject:
         """The state of the game for JSON, RNG state included, to sample several answers from it.
 
         Raises:
@@ -377,28 +372,32 @@ class TextSession:
             raise ResetNeeded(f"the game is over, so it cannot be continued: {self.turn.position!r}")
         return {
             "board": self._env.state_dict(),
-            "question": self._question.state(),
+            "question": {name: getattr(self._question, name) for name in ("wrong", "answer", "move")},
             "regrets": list(self.regrets),
             "conversations": copy.deepcopy(self._conversations),
         }
 
-    def restore(self, state: SessionState | Mapping[str, Any]) -> Turn:
+    def restore(self, state: Mapping[str, object]) -> Turn:
         """Continues from a state of `snapshot`, of this session or of another one with the same arguments.
 
         Raises:
             ValueError: `state` is not such a dict, is of another game, or contradicts itself or the session. Then
                 nothing changes.
         """
-        names = list(SessionState.__annotations__)
-        if not isinstance(state, Mapping) or set(state) != set(names):
-            raise ValueError(f"a state is a dict with the keys {names}, not {shown(state)}")
         # Check all parts against each other and the session,
-        board, question = state["board"], self._question.restored(state["question"])
-        if not isinstance(board, Mapping) or board.get("over") is not False:
+        saved = read_as(SessionState, state)
+        board, question = saved.board, self._question.restored(saved.question)
+        if board.get("over") is not False:
             raise ValueError(f"board of a state must be that of an unfinished game, not {shown(board)}")
         seat = whole("learner of a state", board.get("learner"), 1)
-        regrets = self._check_regrets(state["regrets"], seat)
-        conversations = self._check_conversations(state["conversations"], seat, question)
+        regrets = [self._check_regret(side, regret, seat) for side, regret in enumerate(saved.regrets)]
+        conversations = [[dict(message) for message in messages] for messages in saved.conversations]
+        for side, messages in enumerate(conversations):
+            self._check_conversation(f"conversations[{side}] of a state", messages, side == seat)
+        answers = [message["content"] for message in conversations[seat][-2:-1]]
+        if question.answer is not None and answers != [question.answer]:
+            last = shown(question.answer)
+            raise ValueError(f"answer of a state must be the last one of the conversation, not {last}")
         # then change: the board first, as it raises if it is not of this game.
         self._env.load_state_dict(board)
         self._question, self.regrets, self._conversations = question, regrets, conversations
@@ -406,36 +405,20 @@ class TextSession:
         conversations[seat].pop()  # the prompt, which `_ask` adds again
         return self._ask()
 
-    def _check_regrets(self, regrets: object, seat: int) -> list[int]:
-        """The regrets of a state in which `seat` is to answer."""
-        if not isinstance(regrets, list) or len(regrets) != 2:
-            raise ValueError(f"regrets of a state must be two integers, not {shown(regrets)}")
-        judged = [self.reward != "outcome" and (self.opponent is None or side == seat) for side in (0, 1)]
-        highest = 2 * self._env.game.cells
-        return [whole(f"regrets[{side}] of a state", regrets[side], highest if judged[side] else 0) for side in (0, 1)]
+    def _check_regret(self, side: int, regret: int, seat: int) -> int:
+        """The regret of a side in a state in which `seat` is to answer."""
+        judged = self.reward != "outcome" and (self.opponent is None or side == seat)
+        return whole(f"regrets[{side}] of a state", regret, 2 * self._env.game.cells if judged else 0)
 
-    def _check_conversations(self, conversations: object, seat: int, question: Question) -> list[list[Message]]:
-        """The conversations of a state: questions and answers in turn, and that of `seat` ends with a question."""
-        if not isinstance(conversations, list) or len(conversations) != 2:
-            raise ValueError(f"conversations of a state must be two lists, not {shown(conversations)}")
-        for side, messages in enumerate(conversations):
-            self._check_conversation(f"conversations[{side}] of a state", messages, side == seat)
-        answers = [message["content"] for message in conversations[seat][-2:-1]]
-        if question.answer is not None and answers != [question.answer]:
-            last = shown(question.answer)
-            raise ValueError(f"answer of a state must be the last one of the conversation, not {last}")
-        return copy.deepcopy(conversations)
-
-    def _check_conversation(self, name: str, messages: object, is_to_answer: bool) -> None:
+    def _check_conversation(self, name: str, messages: list[Message], is_to_answer: bool) -> None:
+        """Checks that questions and answers come in turn, and that a question is last if the seat is to answer."""
         opening = self._opening()
-        if not isinstance(messages, list) or messages[: len(opening)] != opening:
-            raise ValueError(f"{name} must be a list that begins with {shown(opening)}")
+        if messages[: len(opening)] != opening:
+            raise ValueError(f"{name} must begin with {shown(opening)}")
         exchange = messages[len(opening) :]
         for message, role in zip(exchange, cycle(("user", "assistant")), strict=False):
-            if not isinstance(message, dict) or {**message, "content": ""} != {"role": role, "content": ""}:
+            if message.keys() != {"role", "content"} or message["role"] != role:
                 raise ValueError(f"{name} must have a message of {role!r}, not {shown(message)}")
-            if not isinstance(message.get("content"), str):
-                raise ValueError(f"content of a message must be a str, not {shown(message)}")
         if len(exchange) % 2 != is_to_answer:
             raise ValueError(f"{name} must end with a question only if its seat is to answer")
 

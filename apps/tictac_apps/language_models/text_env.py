@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import string
-from typing import Any, SupportsFloat
+from typing import SupportsFloat
 
 import gymnasium as gym
 import numpy as np
@@ -15,14 +15,16 @@ from tictac_apps.language_models.session import Question
 from tictac_env.checks import whole
 from tictac_env.envs import protocol
 from tictac_env.games import LOST
+from tictac_env.observation import Infos, Observation
 from tictac_env.position import Position
-from tictac_env.wrappers.observations import RegretInfo
+from tictac_env.storage import JsonObject
+from tictac_env.wrappers.observations import Env, RegretInfo
 
 MAX_LENGTH = 1 << 16
 """The longest prompts and answers of the spaces, in characters."""
 
 
-class TextEnv(gym.Wrapper[str, str, Any, Any]):
+class TextEnv(gym.Wrapper[str, str, Observation, int]):
     r"""The same games as text: an observation is a prompt, an action the whole answer of a language model.
 
     Answers are read strictly. After an answer without a legal move the game stays as it is, the next observation says
@@ -51,23 +53,23 @@ class TextEnv(gym.Wrapper[str, str, Any, Any]):
         ('legal', '51')
     """
 
-    def __init__(self, env: gym.Env[Any, Any], harness: GameHarness | None = None, retries: int = 2) -> None:
+    def __init__(self, env: Env, harness: GameHarness | None = None, retries: int = 2) -> None:
         super().__init__(env)
         if not isinstance(getattr(env.unwrapped, "position", None), Position):
             raise ValueError(f"{env} has no `position`: TextEnv needs an environment of this package")
-        self._board: gym.Env[Any, Any] = env  # steps by actions, not by texts
+        self._board: Env = env  # steps by actions, not by texts
         self._question = Question(harness or BoardHarness(), whole("retries", retries))
         self.observation_space = spaces.Text(MAX_LENGTH, charset=string.printable)
         self.action_space = spaces.Text(MAX_LENGTH, charset=string.printable)
-        self._info: dict[str, Any] | None = None  # of the last step; None once the game is over
+        self._info: Infos | None = None  # of the last step; None once the game is over
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: JsonObject | None = None) -> tuple[str, Infos]:
         """Begins a game, and asks for the first move."""
         _, info = self._board.reset(seed=seed, options=options)
         self._question, self._info = Question(self._question.harness, self._question.retries), info
         return self._prompt(), info | {"answer_status": ""}
 
-    def step(self, action: str) -> tuple[str, SupportsFloat, bool, bool, dict[str, Any]]:
+    def step(self, action: str) -> tuple[str, SupportsFloat, bool, bool, Infos]:
         """Plays the move that an answer names.
 
         Raises:
@@ -88,13 +90,13 @@ class TextEnv(gym.Wrapper[str, str, Any, Any]):
             return self._prompt(), 0.0, False, False, self._info | no_regrets | status
         return self._lose(self._question.move, status)
 
-    def _lose(self, move: str | None, status: dict[str, str]) -> tuple[str, SupportsFloat, bool, bool, dict[str, Any]]:
+    def _lose(self, move: str | None, status: dict[str, str]) -> tuple[str, SupportsFloat, bool, bool, Infos]:
         """Ends the game after one wrong answer too many."""
         info = dict(self._info or {}) | status
         info |= {"outcome": LOST, "illegal_action": move, "action_mask": np.zeros_like(info["action_mask"])}
         arguments = self.env.unwrapped.arguments  # type: ignore[attr-defined]
         reward: SupportsFloat = protocol.reward(arguments.rewards, True, LOST)
-        judge: gym.Env[Any, Any] = self.env
+        judge: Env = self.env
         while isinstance(judge, gym.Wrapper) and not isinstance(judge, RegretInfo):
             judge = judge.env
         if isinstance(judge, RegretInfo):

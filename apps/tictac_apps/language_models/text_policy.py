@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from tictac_apps.language_models.chat import ChatEndpoint
 from tictac_apps.language_models.harness import BoardHarness, GameHarness, lenient_move, moves_written
+from tictac_apps.language_models.session import Question
 from tictac_apps.language_models.transcript import Entry, Transcript, counts_of, read_transcript
 from tictac_env.arena.suites import PHASES, phases
 from tictac_env.checks import one_of, positive, whole
@@ -183,41 +184,36 @@ class TextPolicy(Policy):
 
     def ask(self, position: Position, seed: int) -> list[Entry]:
         """The answers for one move: wrong ones, then a legal one or, after all retries, one more wrong one."""
-        entries: list[Entry] = []
-        for _ in range(self.retries + 1):
-            entries.append(self._attempt(position, seed, entries))
+        question, entries = Question(self.harness, self.retries), list[Entry]()
+        while not question.is_lost:
+            entries.append(self._attempt(position, seed, question))
             if entries[-1].action is not None:
                 break
-            seed = mix(seed)
+            seed = mix(seed)  # so that a model that draws by its seed does not give the same answer again
         return entries
 
-    def _attempt(self, position: Position, seed: int, wrong: Sequence[Entry]) -> Entry:
-        """Asks once, after some wrong answers, and counts and records the answer."""
-        # The prompt quotes the last wrong answer.
+    def _attempt(self, position: Position, seed: int, question: Question) -> Entry:
+        """Asks once, and counts and records the answer."""
         history = moves_written(self.harness, position) if self.history else []
-        last_answer, last_move = (wrong[-1].answer, wrong[-1].move) if wrong else (None, None)
-        prompt = self.harness.make_prompt(position, history, last_answer, last_move)
+        attempt, prompt = question.wrong, question.prompt(position, history)
         # Ask, unless the transcript has the answer.
         began = time.perf_counter()
         recorded = self._recorded.get((prompt, seed))
         answer = self._complete(prompt, seed) if recorded is None else recorded
         seconds = time.perf_counter() - began
-        # Read the answer strictly.
-        actions = {text: action for action, text in self.harness.get_legal_moves(position).items()}
-        result = self.harness.parse_response(answer, list(actions))
-        action = actions.get(result.legal_action or "")
+        status, action = question.read(position, answer)
         entry = Entry(
             player=str(self),
             game=describe_game(position.game),
             code=position.code,
             moves=position.to_moves() if len(position.recent_moves) == position.ply else None,
             seed=seed,
-            attempt=len(wrong),
+            attempt=attempt,
             prompt=prompt,
             answer=answer,
-            move=result.raw_action,
+            move=question.move if action is None else self.harness.get_legal_moves(position)[action],
             action=action,
-            status="legal" if action is not None else "unparsed" if result.raw_action is None else "illegal",
+            status=status,
             seconds=seconds,
         )
         with _recording:
@@ -297,6 +293,7 @@ class Examined(Policy):
 
     def act_many(self, batch: PositionBatch, seeds: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """int64 (B,), the actions of the fixed map, -1 if it `forfeits`; `seeds` are not used."""
+        # Fold images together, ask about the new ones, and turn each answer back to the position it is played in.
         game, stones = batch.game, zip(batch.own.tolist(), batch.opp.tolist(), strict=True)
         folded = [self._folded(game, *both) for both in stones]
         self._ask(game, [key for key in dict.fromkeys(place[:2] for place in folded) if key not in self._entries])
@@ -356,6 +353,7 @@ def _in_threads(function: Callable[[int], list[Entry]], jobs: int, threads: int)
     When the caller stops, threads end after their present job. They are daemons, so none keeps the program from ending;
     the threads of a `ThreadPoolExecutor` would.
     """
+    # Two queues: threads take numbers from one, and put results or errors into the other.
     waiting, results = SimpleQueue[int](), SimpleQueue[tuple[int, list[Entry] | BaseException]]()
     stopped = threading.Event()
     for number in range(jobs):

@@ -7,12 +7,12 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
+from tictac_env.arena.typed_json import read_as
 from tictac_env.games import game_of
 from tictac_env.policies.answers import AnswerCounts
 from tictac_env.position import Position
-from tictac_env.storage import read_json
+from tictac_env.storage import JsonObject, read_json
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Entry:
     """
 
     player: str
-    game: Any
+    game: str | JsonObject
     code: int
     moves: str | None
     seed: int
@@ -101,8 +101,8 @@ def read_transcript(path: str | os.PathLike[str]) -> list[Entry]:
     entries = []
     for number, line in enumerate(text.split("\n")[:-1], 1):  # what follows the last newline was cut off
         try:
-            entries.append(Entry(**read_json(line)))
-        except (TypeError, ValueError) as error:
+            entries.append(read_as(Entry, read_json(line)))
+        except ValueError as error:
             raise ValueError(f"{os.fspath(path)}, line {number}: not an answer of a language model: {error}") from error
     return entries
 
@@ -135,7 +135,7 @@ class TranscriptSummary:
     """
 
     player: str
-    game: Any
+    game: str | JsonObject
     moves: int
     answers: int
     unparsed: int

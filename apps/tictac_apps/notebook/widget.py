@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any
 
 import anywidget
 import traitlets
@@ -14,6 +15,7 @@ import traitlets
 from tictac_apps.cli.session import Series
 from tictac_apps.web import insight
 from tictac_apps.web.export import STATIC, joined_modules
+from tictac_apps.web.value_display import Explanation
 from tictac_env.checks import flag
 from tictac_env.games import shown
 from tictac_env.position import Position
@@ -27,32 +29,33 @@ SEED = 0
 """The seed of a search for the opponent's thoughts: a position is always shown with the same numbers."""
 
 
-class Insights(TypedDict, total=False):
-    """The insights into a position that are shown, for JSON."""
+@dataclass(frozen=True)
+class WidgetView:
+    """The state of the board that the browser shows.
 
-    thought: dict[str, Any]
-    """The opponent's thoughts (as of `insight.thoughts`)."""
-    truth: dict[str, Any]
-    """The exact values (as of `insight.exact_values`)."""
+    Attributes:
+        position: as of `board_view`.
+        status: the side to move, or the result.
+        open: True if the person may move.
+        thinking: True while the opponent thinks.
+        problem: the message of an error; "" if there is none.
+        opponent: its name; None for two people.
+        undo: True if a move can be taken back.
+        shows: true for each insight that is to be shown.
+        thought: the opponent's thoughts; None if they are not shown, or not yet.
+        truth: the exact values; None as above.
+    """
 
-
-class WidgetView(Insights):
-    """The state of the board that the browser shows, for JSON."""
-
-    position: dict[str, Any]
-    """As of `board_view`."""
+    position: dict[str, object]
     status: str
-    """The side to move, or the result."""
     open: bool
-    """True if the person may move."""
     thinking: bool
     problem: str
-    """The message of an error; "" if there is none."""
     opponent: str | None
-    """Its name; None for two people."""
     undo: bool
-    """True if a move can be taken back."""
     shows: dict[str, bool]
+    thought: Explanation | None
+    truth: insight.MoveValues | None
 
 
 class NotebookTable:
@@ -125,7 +128,7 @@ class NotebookTable:
         try:
             match request:
                 case {"do": "play", "action": action, "moves": str(moves)}:
-                    if moves == self.view["position"]["moves"]:  # otherwise the click was meant for an older board
+                    if moves == self.position.to_moves():  # otherwise the click was meant for an older board
                         self.play(action)
                 case {"do": "undo"}:
                     self.undo()
@@ -154,31 +157,38 @@ class NotebookTable:
 
     def _report_insights(self) -> None:
         """Shows the opponent's thoughts about the person's moves and the exact values, as far as they are shown."""
-        problem, insights = "", Insights()
+        problem, thought, truth = "", None, None
         position = self.position
         opponent = self._session.sides[1 - position.seat]
         try:
             if self._shows["thoughts"] and opponent is not None:
-                insights["thought"] = insight.thoughts(opponent, position, SEED)
+                thought = insight.thoughts(opponent, position, SEED)
         except Exception as error:
             problem = f"the thoughts of {self._name} failed: {type(error).__name__}: {error}"
         if self._shows["exact"]:
-            insights["truth"] = insight.exact_values(shared_solver(position.game), position, SECONDS)
-        self._report(False, problem, insights)
+            truth = insight.exact_values(shared_solver(position.game), position, SECONDS)
+        self._report(False, problem, thought, truth)
 
-    def _report(self, thinking: bool = False, problem: str = "", insights: Insights | None = None) -> None:
+    def _report(
+        self,
+        thinking: bool = False,
+        problem: str = "",
+        thought: Explanation | None = None,
+        truth: insight.MoveValues | None = None,
+    ) -> None:
         session = self._session
-        self.view = {
-            "position": insight.board_view(session.position),
-            "status": self._status(thinking),
-            "open": session.persons_turn,
-            "thinking": thinking,
-            "problem": problem,
-            "opponent": self._name,
-            "undo": session.can_take_back,
-            "shows": dict(self._shows),
-            **(insights or {}),
-        }
+        self.view = WidgetView(
+            position=insight.board_view(session.position),
+            status=self._status(thinking),
+            open=session.persons_turn,
+            thinking=thinking,
+            problem=problem,
+            opponent=self._name,
+            undo=session.can_take_back,
+            shows=dict(self._shows),
+            thought=thought,
+            truth=truth,
+        )
         self._send(self.view)
 
     def _status(self, thinking: bool) -> str:
@@ -211,7 +221,7 @@ class BoardWidget(anywidget.AnyWidget):
 
     Attributes:
         table: the game: `table.play(action)`, `table.undo()` and so on do the same as the buttons.
-        view: the `WidgetView` that the browser shows.
+        view: the `WidgetView` that the browser shows, as JSON has it.
     """
 
     _esm = widget_script()
@@ -219,7 +229,7 @@ class BoardWidget(anywidget.AnyWidget):
 
     def __init__(self, series: Series, shows: dict[str, bool]) -> None:
         super().__init__()
-        self.table = NotebookTable(series, shows, lambda view: setattr(self, "view", view))
+        self.table = NotebookTable(series, shows, lambda view: setattr(self, "view", asdict(view)))
         self.on_msg(lambda _widget, request, _buffers: self.table.answer(request))
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -20,7 +20,18 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from tictac_apps.warm import use_solver
-from tictac_apps.web.insight import board_view, exact_values, own_solver, page_scores, review, seed_of, thoughts, title
+from tictac_apps.web.insight import (
+    MoveValues,
+    Review,
+    board_view,
+    exact_values,
+    own_solver,
+    page_scores,
+    review,
+    seed_of,
+    thoughts,
+    title,
+)
 from tictac_apps.web.kept import KeptAgents
 from tictac_apps.web.league import League
 from tictac_apps.web.limits import ServerLimits
@@ -37,6 +48,7 @@ from tictac_apps.web.requests import (
 )
 from tictac_apps.web.results import StoreResults
 from tictac_apps.web.trainings import Trainings
+from tictac_apps.web.value_display import Explanation
 from tictac_env.games import GAMES, get_game
 from tictac_env.games.registry import import_game, known_names
 from tictac_env.policies.policy import action_of
@@ -139,7 +151,7 @@ class Server:
         """The routes of the page's requests; those of features that are switched off are missing."""
         route, players, searchers, raters = self._route, self.players, self.searchers, self.raters
         api = [
-            route("GET", "/about", self.about),
+            route("GET", "/server", self.offer),
             route("GET", "/qr", self.qr),
             route("GET", "/opponents", lambda fields: self.opponents.menu(fields.game), players),
             route("GET", "/position", lambda fields: board_view(fields.position())),
@@ -185,7 +197,7 @@ class Server:
 
         return Route(path, answer, methods=[method])
 
-    def about(self, fields: Fields) -> dict[str, object]:
+    def offer(self, fields: Fields) -> dict[str, object]:
         """The games, which of them are small enough for exact verdicts, and what this server offers."""
         return {
             "games": [
@@ -228,7 +240,7 @@ class Server:
             raise Refused(f"{opponent} cannot play here: {error}", 422) from None
         return {"action": action, "seconds": fields.waited, "position": board_view(after)}
 
-    def thoughts(self, fields: Fields) -> Mapping[str, object]:
+    def thoughts(self, fields: Fields) -> Explanation:
         """The thoughts of a player about each move."""
         position, opponent, seed = self._to_play(fields), fields.words("opponent"), fields.seed
         policy = self.opponents.get(opponent, position.game, fields.waited)
@@ -237,13 +249,13 @@ class Server:
         except ValueError as error:
             raise Refused(f"{opponent} has no thoughts here: {error}", 422) from None
 
-    def exact(self, fields: Fields) -> Mapping[str, object]:
+    def exact(self, fields: Fields) -> MoveValues:
         """The exact value of each move."""
         position = self._to_play(fields)
         left = max(0.0, self.limits.exact_seconds - fields.waited)
         return exact_values(own_solver(position.game), position, left)
 
-    def review(self, fields: Fields) -> Mapping[str, object]:
+    def review(self, fields: Fields) -> Review:
         """The exact value of each position of a game."""
         final = self._to_play(fields, unfinished=False)
         left = max(0.0, self.limits.review_seconds - fields.waited)
@@ -274,7 +286,7 @@ def page_text() -> str:
     """
     names = imported_modules("main.js")
     links = [f'  <link rel="modulepreload" href="{name}">\n' for name in names]
-    links.append('  <link rel="preload" href="api/about" as="fetch" crossorigin>\n')
+    links.append('  <link rel="preload" href="api/server" as="fetch" crossorigin>\n')
     text = (STATIC / "index.html").read_text(encoding="utf-8")
     return text.replace("</head>", f"{''.join(links)}</head>")
 

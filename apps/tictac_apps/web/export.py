@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 import tictac_env
 from tictac_apps.web.insight import title
+from tictac_env.arrays import Array
 from tictac_env.games import GAMES, KInARow
 from tictac_env.policies import make_policy
 from tictac_env.policies.loading import policy_class
@@ -167,7 +167,7 @@ def packed_game(game: KInARow) -> dict[str, object]:
     return data | {"book": {"plies": book.plies, "stride": book.game.stride, **keys, "scores": _packed(book.scores)}}
 
 
-def _packed_network(network: Any) -> dict[str, Any]:
+def _packed_network(network: Any) -> dict[str, object]:
     """An n-tuple network (`tictac_agents.NTupleNetwork`), its weights rounded to `BITS` bits; see `Network.load`."""
     whole, unit = network.quantised(BITS)
     pairs = whole.reshape(-1, 2).astype(np.int8)
@@ -182,7 +182,7 @@ def _packed_network(network: Any) -> dict[str, Any]:
     }
 
 
-def _packed(array: npt.NDArray[Any]) -> str:
+def _packed(array: Array) -> str:
     """The bytes of an array, little-endian, deflated, in base64."""
     content = np.ascontiguousarray(array).astype(array.dtype.newbyteorder("<")).tobytes()
     return base64.b64encode(zlib.compress(content, 9)).decode()

@@ -6,9 +6,9 @@ import functools
 import math
 import threading
 import time
-from typing import Any
+from dataclasses import dataclass, replace
 
-from tictac_apps.web.value_display import explain
+from tictac_apps.web.value_display import Explanation, Thought, explain
 from tictac_env.games import Game, game_name
 from tictac_env.games.registry import TITLES
 from tictac_env.policies import Mixture, Policy, uniform
@@ -42,7 +42,7 @@ def title(game: Game) -> str:
     return TITLES.get(str(name), name or repr(game))
 
 
-def board_view(position: Position) -> dict[str, Any]:
+def board_view(position: Position) -> dict[str, object]:
     """A position made from moves, for JSON: all that is needed to draw the board and to play on.
 
     `history` has the move string of each position from the start to this one, `names` the moves between them. Each
@@ -84,8 +84,8 @@ def seed_of(position: Position, seed: int) -> int:
     return int(position_seed(position.own, position.opp, seed))
 
 
-def thoughts(policy: Policy, position: Position, seed: int) -> dict[str, Any]:
-    """The thoughts of a player about each legal action of an unfinished position, for JSON.
+def thoughts(policy: Policy, position: Position, seed: int) -> Explanation:
+    """The thoughts of a player about each legal action of an unfinished position, all numbers finite.
 
     Args:
         policy: the player.
@@ -93,16 +93,14 @@ def thoughts(policy: Policy, position: Position, seed: int) -> dict[str, Any]:
         seed: of the game.
 
     Returns:
-        `kind` ("visits", "values", "chances" or "nothing"), `text`, and `moves`: for each legal action its `action`
-        and, None if they are not known, `value`, `visits`, `proven` and `chance`.
+        Its probabilities if it gives them, otherwise its `Explanation`; of kind "nothing" if it has none.
     """
     chances = policy.probabilities(position)
     if chances is None and isinstance(policy, Perfect):
         chances = uniform(position.game, policy.best_actions(position))
     if chances is not None:
-        unknown = {"value": None, "visits": None, "proven": None}
-        moves = [{"action": action, **unknown, "chance": float(chances[action])} for action in position.legal_actions]
-        return {"kind": "chances", "text": f"how likely {policy} plays each move", "moves": moves}
+        moves = tuple(Thought(action, chance=float(chances[action])) for action in position.legal_actions)
+        return Explanation("chances", f"how likely {policy} plays each move", moves)
     part, text = policy, ""
     if isinstance(policy, Mixture):  # a level: what its stronger part thinks
         strongest = max(range(len(policy.players)), key=policy.weights.__getitem__)
@@ -110,23 +108,53 @@ def thoughts(policy: Policy, position: Position, seed: int) -> dict[str, Any]:
         text = f"{policy} plays {policy.players[strongest]}: "
     explanation = explain(part, position, seed_of(position, seed))
     if explanation is None:
-        return {"kind": "nothing", "text": f"{policy} does not say what it thinks", "moves": []}
-    moves = [{name: _finite(value) for name, value in vars(thought).items()} for thought in explanation.thoughts]
-    return {"kind": explanation.kind, "text": text + explanation.text, "moves": moves}
+        return Explanation("nothing", f"{policy} does not say what it thinks", ())
+    # A network that diverges gives numbers that are not finite, which JSON does not have.
+    moves = tuple(
+        replace(thought, value=_finite(thought.value), chance=_finite(thought.chance)) for thought in explanation.moves
+    )
+    return replace(explanation, text=text + explanation.text, moves=moves)
 
 
 def _finite(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
 
 
-def exact_values(solver: Solver, position: Position, seconds: float) -> dict[str, Any]:
-    """The proven value of each legal action of an unfinished position, for its side to move.
+@dataclass(frozen=True)
+class ExactValue:
+    """The proven value of a legal action or of a position, for the side to move.
 
-    Returns:
-        `moves`: for each legal action its `action`, `score` (None if not proven), `outcome` ("win", "draw", "loss", or
-        None), `in` (the number of stones of the winner that it takes, None if not proven), `text`, and `best`;
-        `complete`: True if all scores are proven.
+    Attributes:
+        score: None if it is not proven.
+        outcome: "win", "draw" or "loss"; None if that is not known.
+        stones: the number of stones of the winner that it takes; None if that is not known, and of a draw.
+        text: the value as people say it.
     """
+
+    score: int | None
+    outcome: str | None
+    stones: int | None
+    text: str
+
+
+@dataclass(frozen=True)
+class MoveValue(ExactValue):
+    """The value of an action; `best` if it is proven that no other is better."""
+
+    action: int
+    best: bool
+
+
+@dataclass(frozen=True)
+class MoveValues:
+    """The value of each legal action of a position; `complete` if all scores are proven."""
+
+    moves: list[MoveValue]
+    complete: bool
+
+
+def exact_values(solver: Solver, position: Position, seconds: float) -> MoveValues:
+    """The proven value of each legal action of an unfinished position, for its side to move."""
     end = time.monotonic() + seconds
     all_bounds = solver.action_bounds(position, time_limit=seconds)
     complete = all(bounds is None or bounds.proven for bounds in all_bounds)
@@ -136,31 +164,55 @@ def exact_values(solver: Solver, position: Position, seconds: float) -> dict[str
             new if new is not None and new.proven else old for new, old in zip(closer, all_bounds, strict=True)
         )
     legal_bounds = {action: bounds for action, bounds in enumerate(all_bounds) if bounds is not None}
+    # A move is best if it is proven and no other can be better; a better one may be among those that are not proven.
     best = max(bounds.lower for bounds in legal_bounds.values())
     sure = all(bounds.proven or bounds.upper < best for bounds in legal_bounds.values())
-    moves = []
-    for action, bounds in legal_bounds.items():
-        is_best = sure and bounds.proven and bounds.lower == best
-        moves.append({"action": action, **_of_bounds(position, bounds), "best": is_best})
-    return {"moves": moves, "complete": all(bounds.proven for bounds in legal_bounds.values())}
+    moves = [
+        MoveValue(**vars(_value_of(position, bounds)), action=action, best=sure and bounds[:2] == (best, best))
+        for action, bounds in legal_bounds.items()
+    ]
+    return MoveValues(moves, all(bounds.proven for bounds in legal_bounds.values()))
 
 
-def _of_bounds(position: Position, bounds: Bounds) -> dict[str, Any]:
+def _value_of(position: Position, bounds: Bounds) -> ExactValue:
     """The meaning of the bounds of a score to the side to move."""
-    if bounds.proven:
-        return _of_score(position, bounds.lower)
-    outcome = "win" if bounds.lower > 0 else "loss" if bounds.upper < 0 else None
-    return {"score": None, "outcome": outcome, "in": None, "text": bounds_in_words(bounds) or UNKNOWN}
+    if not bounds.proven:
+        outcome = "win" if bounds.lower > 0 else "loss" if bounds.upper < 0 else None
+        return ExactValue(None, outcome, None, bounds_in_words(bounds) or UNKNOWN)
+    score = bounds.lower
+    stones = moves_to_win(position.game, position.ply, score) if score else None
+    outcome = "win" if score > 0 else "loss" if score else "draw"
+    return ExactValue(score, outcome, stones, value_in_words(position.game, position.ply, score))
 
 
-def _of_score(position: Position, score: int) -> dict[str, Any]:
-    """The meaning of an exact score to the side to move."""
-    text = value_in_words(position.game, position.ply, score)
-    moves = moves_to_win(position.game, position.ply, score) if score else None
-    return {"score": score, "outcome": "win" if score > 0 else "loss" if score else "draw", "in": moves, "text": text}
+@dataclass(frozen=True)
+class PlyValue:
+    """The exact value of a position of a game, for the first player.
+
+    Attributes:
+        ply: the number of moves before it.
+        score: None if it is not known in the time there is.
+        outcome: 1, 0, -1 or None.
+        text: the value as people say it.
+        blunder: True if the move to it gave away a win or a draw.
+    """
+
+    ply: int
+    score: int | None = None
+    outcome: int | None = None
+    text: str = UNKNOWN
+    blunder: bool = False
 
 
-def review(solver: Solver, final: Position, seconds: float) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Review:
+    """The value of each position of a game from the start; `complete` if all are known."""
+
+    plies: list[PlyValue]
+    complete: bool
+
+
+def review(solver: Solver, final: Position, seconds: float) -> Review:
     """The exact value of each position of a game, and the moves that gave something away.
 
     The last positions are solved first: they are the easiest, and what is found of them helps with those before.
@@ -169,26 +221,22 @@ def review(solver: Solver, final: Position, seconds: float) -> dict[str, Any]:
         solver: of the game.
         final: the last position, made from moves.
         seconds: for all together.
-
-    Returns:
-        `plies`: for each position from the start its `ply`, `score` (for the first player; None if it is not known in
-        the time there is), `outcome` for the first player (1, 0, -1 or None), `text`, and `blunder`: True if the move
-        to it gave away a win or a draw. `complete`: True if all are known.
     """
     end = time.monotonic() + seconds
     positions = final.history()
+    # The table of a later position holds much of what an earlier one needs, so the game is solved backwards.
     scores = [_proven(solver, position, end - time.monotonic()) for position in reversed(positions)][::-1]
-    plies: list[dict[str, Any]] = []
+    plies: list[PlyValue] = []
     for position, score in zip(positions, scores, strict=True):
-        row: dict[str, Any] = {"ply": position.ply, "score": None, "outcome": None, "text": UNKNOWN, "blunder": False}
-        if score is not None:
-            side = 1 if position.seat == 0 else -1
-            outcome = side * ((score > 0) - (score < 0))
-            row |= {"score": side * score, "outcome": outcome, "text": _in_words(position, score)}
-            before = plies[-1]["outcome"] if plies else None
-            row["blunder"] = before is not None and -side * before > -side * outcome  # for the side that moved
-        plies.append(row)
-    return {"plies": plies, "complete": None not in scores}
+        if score is None:
+            plies.append(PlyValue(position.ply))
+            continue
+        side = 1 if position.seat == 0 else -1  # from the side to move to the first player
+        outcome = side * ((score > 0) - (score < 0))
+        before = plies[-1].outcome if plies else None
+        blunder = before is not None and -side * before > -side * outcome  # for the side that moved
+        plies.append(PlyValue(position.ply, side * score, outcome, _in_words(position, score), blunder))
+    return Review(plies, None not in scores)
 
 
 def _proven(solver: Solver, position: Position, seconds: float) -> int | None:

@@ -137,6 +137,7 @@ class KeptAgents:
         name, limits = agent_name(text), self.limits
         if not file.is_file():
             raise Refused("nothing has been learned yet; try again in a moment", 409)
+        # All checks and the copy under one lock: two requests for the last place, or for one name, must not both pass.
         with self._lock:
             agents = self.agents(game)
             taken = self._of_game.get(game, {}).get(name.casefold())

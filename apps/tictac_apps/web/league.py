@@ -11,21 +11,24 @@ import subprocess
 import sys
 import threading
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple
 
 from tictac_apps.web.insight import title
 from tictac_apps.web.kept import KeptAgent, KeptAgents
 from tictac_apps.web.league_player import GAMES, JobAnswer, JobRequest, Truth
 from tictac_apps.web.opponents import LEAGUE
 from tictac_apps.web.requests import Fields, Refused
-from tictac_apps.web.results import GamesOfStore, StoreResults, rated
+from tictac_apps.web.results import GamesOfStore, ResultTable, StoreResults, rated
 from tictac_apps.web.trainings import Trainings, start_process
 from tictac_env.arena import ResultStore
 from tictac_env.arena.game_record import Entrant, GameRecord, distinct_games, name_of_game
-from tictac_env.games import Game, get_game, shown
+from tictac_env.arena.records import RatingRow
+from tictac_env.arena.typed_json import read_as
+from tictac_env.games import Game, get_game
 from tictac_env.solver.book import opening_book_of
 from tictac_env.solver.enumerate import SMALL_CELLS
 from tictac_env.storage import read_json, save_text
@@ -45,8 +48,6 @@ PROCESS = "tictac_apps.web.league_player"
 STORE, JUDGED = "league.sqlite", "judged.json"
 TABLE = STORE.partition(".")[0]
 """The name of the store on the page."""
-UNKNOWN = Truth(unbeatable=None, beaten_first=None, beaten_second=None, mistakes=None)
-"""The truth about a player that is not judged yet."""
 
 PlayerKey = tuple[str, str]
 """A player's name, and the hash of its file: see `_player_key`."""
@@ -54,12 +55,18 @@ Group = frozenset[PlayerKey]
 """Players that are rated together."""
 Pair = tuple[str, Group]
 """A game's name, and two players."""
-Table = dict[str, Any]
-"""Ratings and cross table, as of `StoreResults.table`."""
-Tables = dict[tuple[Group, int], Table]
+Tables = dict[tuple[Group, int], ResultTable]
 """The tables of groups after a number of games."""
 UrgentPlayers = tuple[int, tuple[str, ...]]
 """The urgency and the players of a job."""
+
+
+@dataclass(frozen=True)
+class MemberRow(Truth, RatingRow):
+    """A player of the table: its rating, and the truth about it."""
+
+    opponent: str = ""
+    """Its name as an opponent on the page."""
 
 
 class LeagueJob(NamedTuple):
@@ -76,26 +83,6 @@ class LeagueJob(NamedTuple):
     """The names of two players, the newcomer first; or of one player to judge."""
 
 
-def _checked(judged: object) -> dict[str, Truth]:
-    """The judgements in `JUDGED`: the truth about each player, by `League._judged_key`.
-
-    Raises:
-        ValueError: the content is something else.
-    """
-    kinds = {"unbeatable": bool, "beaten_first": str, "beaten_second": str, "mistakes": float}
-    if not isinstance(judged, dict):
-        raise ValueError(f"it must be an object, not {shown(judged)}")
-    for player, truth in judged.items():
-        if not isinstance(truth, dict):
-            raise ValueError(f"{shown(player)} must have an object, not {shown(truth)}")
-        for name, value in truth.items():
-            if name not in kinds or not isinstance(value, kinds[name] | None):
-                raise ValueError(f"{shown(name)} of {shown(player)} is {shown(value)}")
-        if not 0 <= (truth.get("mistakes") or 0) <= 1:
-            raise ValueError(f"the mistakes of {shown(player)} must be in [0, 1], not {truth['mistakes']}")
-    return cast("dict[str, Truth]", judged)
-
-
 class LeagueGames(GamesOfStore):
     """The games of the current members of the league.
 
@@ -110,22 +97,26 @@ class LeagueGames(GamesOfStore):
         self._groups, self._cache = groups, cache
 
     @cached_property
-    def table(self) -> Table:
+    def table(self) -> ResultTable:
         """The ratings and the cross table; a reference's are those of the first group."""
         tables: Tables = {}
         for group, records in self._records_of_groups().items():
             if records:
+                # Games are only ever added, so their number tells if a table is still right.
                 key = group, len(records)
                 tables[key] = self._cache.get(key) or rated(records, self.names, RESAMPLES)
         self._cache.clear()
         self._cache.update(tables)
         # The references are in every table. Reversed, so that the first group's rows come last and stay.
         parts = list(tables.values())
-        players = {row["name"]: row for part in reversed(parts) for row in part["players"]}
-        pairs = {(row["player"], row["opponent"]): row for part in reversed(parts) for row in part["pairs"]}
-        best_first = sorted(players.values(), key=_strength, reverse=True)
-        counts = {"games": len(self.records), "distinct": distinct_games(self.records)}
-        return parts[0] | {"players": best_first, "pairs": list(pairs.values())} | counts
+        players = {row.player: row for part in reversed(parts) for row in part.players}
+        return replace(
+            parts[0],
+            players=sorted(players.values(), key=_strength, reverse=True),
+            pairs=list({(row.player, row.opponent): row for part in reversed(parts) for row in part.pairs}.values()),
+            games=len(self.records),
+            distinct=distinct_games(self.records),
+        )
 
     def _records_of_groups(self) -> dict[Group, list[GameRecord]]:
         """The games that rate each group: its agents' with each other and with references, and those of references.
@@ -141,11 +132,11 @@ class LeagueGames(GamesOfStore):
         return records_of
 
 
-def _strength(player: Mapping[str, Any]) -> tuple[float, float]:
+def _strength(player: RatingRow) -> tuple[float, float]:
     """The sort key of players: those without an upper bound are strongest, those without a lower bound weakest."""
-    if player["elo"] is not None:
-        return player["elo"], player["score"]
-    return float("inf") if player["low"] is not None else -float("inf"), player["score"]
+    if player.elo is not None:
+        return player.elo, player.score
+    return float("inf") if player.low is not None else -float("inf"), player.score
 
 
 class League(StoreResults):
@@ -191,7 +182,7 @@ class League(StoreResults):
         played: Counter[Pair] = Counter()
         try:
             if judged.exists():
-                self._judged = _checked(read_json(judged.read_text(encoding="utf-8")))
+                self._judged = read_as(dict[str, Truth], read_json(judged.read_text(encoding="utf-8")))
         except ValueError as error:
             print(f"{JUDGED} is damaged, so the agents are judged again: {error}", file=sys.stderr)
         try:
@@ -286,6 +277,7 @@ class League(StoreResults):
 
     def _do(self, job: LeagueJob) -> None:
         """Gives a job to the process, and records the answer."""
+        # A player that has failed plays no more; its jobs are dropped as they come.
         game, players = job.game, job.players
         keys = [self._judged_key(game, player) for player in players]
         if self._failed.keys() & keys:
@@ -294,41 +286,41 @@ class League(StoreResults):
             player: player if player in REFERENCES else os.fspath(self.agents.get(player, game).path)
             for player in players
         }
-        answer = self._answer({"game": name_of_game(game), "players": sources})
-        if self._closed:
+        answer = self._answer(JobRequest(name_of_game(game), sources))
+        if self._closed:  # the process was killed, which is no fault of the players
             return
-        if "failed" in answer:
-            self._failed[keys[0]] = answer["failed"]
-        elif len(players) == 1:
-            self._judged[keys[0]] = answer
+        # Of a pair only the newcomer is blamed: the other one has played before.
+        if answer.failed:
+            self._failed[keys[0]] = answer.failed
+        elif answer.truth is not None:
+            self._judged[keys[0]] = answer.truth
             with contextlib.suppress(OSError):  # it is judged again after a restart
-                save_text(self.agents.folder / JUDGED, json.dumps(self._judged, indent=1))
+                save_text(self.agents.folder / JUDGED, json.dumps(self._judged, default=asdict, indent=1))
 
     def _answer(self, job: JobRequest) -> JobAnswer:
         """The answer of the process to a job; if the process has ended, a new one is started."""
         try:
             with self._changed:
                 if self._closed:
-                    return {}
+                    return JobAnswer()
                 if self._process is None:
                     self._process = start_process(PROCESS, self.agents.folder / STORE, self._named)
                 process = self._process
         except OSError as error:
-            return {"failed": f"the process of the league cannot be started: {error.strerror}"}
+            return JobAnswer(failed=f"the process of the league cannot be started: {error.strerror}")
         timer = threading.Timer(JOB_SECONDS, process.kill)
         timer.daemon = True
         timer.start()
         try:
-            process.stdin.write(json.dumps(job) + "\n")  # type: ignore[union-attr]  # they are pipes
+            process.stdin.write(json.dumps(asdict(job)) + "\n")  # type: ignore[union-attr]  # they are pipes
             process.stdin.flush()  # type: ignore[union-attr]
-            answer: JobAnswer = json.loads(process.stdout.readline())  # type: ignore[union-attr]
-            return answer
+            return read_as(JobAnswer, read_json(process.stdout.readline()))  # type: ignore[union-attr]
         except (OSError, ValueError):  # it has ended
             pass
         finally:
             timer.cancel()
         self._end_process()
-        return {"failed": f"it took longer than {JOB_SECONDS:g} s, or ended its process"}
+        return JobAnswer(failed=f"it took longer than {JOB_SECONDS:g} s, or ended its process")
 
     def _end_process(self) -> None:
         if self._process is not None:
@@ -348,7 +340,7 @@ class League(StoreResults):
         self._end_process()
         self.agents.close()
 
-    def listed(self, fields: Fields) -> dict[str, Any]:
+    def listed(self, fields: Fields) -> dict[str, object]:
         """The games of the league.
 
         Returns:
@@ -374,35 +366,26 @@ class League(StoreResults):
             "failed": [{"name": agent, "reason": reason} for agent, reason in failed.items()],
         }
 
-    def table(self, fields: Fields) -> Table:
-        """The table of a `game`, as of `StoreResults.table`.
-
-        Returns:
-            Each of the `players` also has `opponent`, its name as an opponent; `unbeatable`; `beaten_first` and
-            `beaten_second`, the shortest games that beat it from each seat; and `mistakes`, a share; None if not known.
-        """
+    def table(self, fields: Fields) -> ResultTable:
+        """The table of a `game`, as of `StoreResults.table`; its players are `MemberRow`s."""
         game = fields.game
         if name_of_game(game) not in self._games(fields.text("store")):
-            return {"players": [], "pairs": [], "games": 0}
+            return ResultTable()
         table = super().table(fields)
-        players = [
-            row | {"opponent": _opponent(row["name"])} | self._truth(game, row["name"]) for row in table["players"]
-        ]
-        return table | {"players": players}
+        return replace(table, players=[self._member(game, row) for row in table.players])
 
-    def _truth(self, game: Game, player: str) -> Truth:
-        """The truth about a player, as far as it is known."""
-        truth = UNKNOWN.copy()
-        if player == PERFECT and game.cells > SMALL_CELLS:
-            truth["mistakes"] = 0.0
+    def _member(self, game: Game, row: RatingRow) -> MemberRow:
+        """The row of a player, with the truth about it as far as it is known."""
+        truth = Truth(mistakes=0.0 if row.player == PERFECT and game.cells > SMALL_CELLS else None)
         with contextlib.suppress(Refused):  # it was deleted meanwhile
-            truth.update(self._judged.get(self._judged_key(game, player), {}))
-        return truth
+            truth = self._judged.get(self._judged_key(game, row.player), truth)
+        opponent = row.player if row.player in REFERENCES else LEAGUE + row.player
+        return MemberRow(**vars(truth), **vars(row), opponent=opponent)
 
     def _stores(self) -> dict[str, Path]:
         return {TABLE: self.agents.folder / STORE}
 
-    def _changes(self, path: Path) -> Any:
+    def _changes(self, path: Path) -> object:
         written = super()._changes(path) if path.exists() else None
         return written, [(game, self.agents.agents(game)) for game in self.agents.games()]
 
@@ -428,11 +411,6 @@ def _references(game: Game) -> tuple[str, ...]:
     """The policies that the agents of a game meet: perfect play only if it answers quickly."""
     quick = game.cells <= SMALL_CELLS or opening_book_of(game) is not None
     return REFERENCES if quick else tuple(reference for reference in REFERENCES if reference != PERFECT)
-
-
-def _opponent(player: str) -> str:
-    """The name of a player of the league as an opponent on the page."""
-    return player if player in REFERENCES else LEAGUE + player
 
 
 def _player_key(player: Entrant) -> PlayerKey:

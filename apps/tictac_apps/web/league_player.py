@@ -14,16 +14,19 @@ import json
 import os
 import sys
 import zlib
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TypedDict
 
 from tictac_env.arena import move_accuracy, round_robin, sampled_openings, suite, verdict
 from tictac_env.arena.auditing import REPORTING
+from tictac_env.arena.typed_json import read_as
+from tictac_env.checks import number
 from tictac_env.games import Game, game_name, get_game
 from tictac_env.games.registry import import_game
 from tictac_env.lazy import see_current_folder
 from tictac_env.policies import load_player
 from tictac_env.solver.enumerate import SMALL_CELLS
+from tictac_env.storage import read_json
 
 GAMES = 10
 """The games of a pair: five openings, each from both seats."""
@@ -31,30 +34,44 @@ OPENINGS = 24
 """The openings from which those of all pairs are drawn: ratings count an opening as one sample."""
 
 
-class JobRequest(TypedDict):
-    """A job."""
+@dataclass(frozen=True)
+class JobRequest:
+    """A job: a game, and the names or files of one or two players by their names in the league."""
 
     game: str
     players: dict[str, str]
-    """By their names in the league, names or files of one or two players."""
 
 
-class Truth(TypedDict, total=False):
-    """The exact truth about a player; what cannot be computed for its game is missing."""
+@dataclass(frozen=True)
+class Truth:
+    """The exact truth about a player; what is not known, or cannot be computed for its game, is None.
 
-    unbeatable: bool | None
-    """Small games: true if no legal replies beat it."""
-    beaten_first: str | None
-    """Small games: the shortest game that beats it as the first player, None if there is none."""
-    beaten_second: str | None
-    mistakes: float | None
-    """Games with a suite: the share of its positions in which the player errs."""
+    Attributes:
+        unbeatable: on a small game True if no legal replies beat it.
+        beaten_first: on a small game the shortest game that beats it as the first player.
+        beaten_second: as the second player.
+        mistakes: of a game with a suite the share of its positions in which the player errs.
+
+    Raises:
+        ValueError: the share is not in [0, 1].
+    """
+
+    unbeatable: bool | None = None
+    beaten_first: str | None = None
+    beaten_second: str | None = None
+    mistakes: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.mistakes is not None:
+            number("mistakes", self.mistakes, 0, 1)
 
 
-class JobAnswer(Truth, total=False):
-    """The answer to a job: the truth about its one player, empty after games, or an error."""
+@dataclass(frozen=True)
+class JobAnswer:
+    """The answer to a job: the truth about its one player, None after games; or the reason why it `failed`."""
 
-    failed: str
+    truth: Truth | None = None
+    failed: str = ""
 
 
 @functools.cache
@@ -67,31 +84,28 @@ def openings(game: Game) -> tuple[str, ...]:
     return tuple(moves)
 
 
-def judged(player: str, game: Game) -> JobAnswer:
+def judged(player: str, game: Game) -> Truth:
     """The exact truth about a player."""
     policy = load_player(player, game).policy
     if game.cells <= SMALL_CELLS:
         exact = verdict(policy, game)
-        return {
-            "unbeatable": exact.unbeatable,
-            "beaten_first": exact.as_first.losing_line,
-            "beaten_second": exact.as_second.losing_line,
-        }
+        return Truth(exact.unbeatable, exact.as_first.losing_line, exact.as_second.losing_line)
     name = REPORTING.get(game_name(game) or "")
-    return {"mistakes": float(move_accuracy(policy, suite(name), game).overall.mistakes[0])} if name else {}
+    return Truth(mistakes=move_accuracy(policy, suite(name), game).overall.mistakes[0] if name else None)
 
 
 def do_job(job: JobRequest, store: Path) -> JobAnswer:
     """Does a job, and returns its answer."""
-    game, players = get_game(job["game"]), job["players"]
+    game = get_game(job.game)
     try:
-        if len(players) == 1:
-            return judged(next(iter(players.values())), game)
-        seed = zlib.crc32("\n".join(players).encode())  # draws the openings of the pair
-        round_robin(players, game, GAMES, seed, openings=openings(game), store=store)
+        if len(job.players) == 1:
+            (player,) = job.players.values()
+            return JobAnswer(judged(player, game))
+        seed = zlib.crc32("\n".join(job.players).encode())  # draws the openings of the pair
+        round_robin(job.players, game, GAMES, seed, openings=openings(game), store=store)
     except (Exception, SystemExit) as error:  # a player may raise anything
-        return {"failed": f"{type(error).__name__}: {error}"[:300]}
-    return {}
+        return JobAnswer(failed=f"{type(error).__name__}: {error}"[:300])
+    return JobAnswer()
 
 
 def main() -> int:
@@ -104,7 +118,7 @@ def main() -> int:
     for game in games:
         import_game(game)
     for line in sys.stdin:
-        output.write(json.dumps(do_job(json.loads(line), Path(store))) + "\n")
+        output.write(json.dumps(asdict(do_job(read_as(JobRequest, read_json(line)), Path(store)))) + "\n")
         output.flush()
     return 0
 

@@ -2,9 +2,9 @@
 
 The process reads lines of JSON from its input: first the plan, then `{"watch": MOVES}` for each position whose thoughts
 are wanted. Any other line, or the end of the input, asks it to stop: so it ends with the program that began it. It
-writes lines of JSON: `{"kind": "row", ...}` for each point of the curve, "progress", "thoughts", "lesson", "level", and
-at last "end" or "error". It saves the agent in the folder, as agent.npz or agent.zip, now and then and at the end. The
-games are those of the server; of "module:Name-v0" the module is imported.
+writes a line for each report (see `training_reports`), at last an `End` or a `Failure`. It saves the agent in the
+folder, as agent.npz or agent.zip, now and then and at the end. The games are those of the server; of "module:Name-v0"
+the module is imported.
 """
 
 from __future__ import annotations
@@ -18,20 +18,22 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 import tictac_agents
 from tictac_agents.judge import Judge, Judgement
+from tictac_agents.plan import Plan
+from tictac_agents.tabular.table_learner import TableLearner
 from tictac_agents.tabular.value_td import StateLearner
+from tictac_apps.web import training_reports as reports
 from tictac_apps.web.insight import thoughts
 from tictac_apps.web.training_form import TrainingRequest
-from tictac_env.arena import play_match
+from tictac_env.arena import WinDrawLoss, play_match
 from tictac_env.arena.auditing import REPORTING
-from tictac_env.checks import SEATS
 from tictac_env.games import game_name
 from tictac_env.games.registry import import_game
 from tictac_env.lazy import see_current_folder
-from tictac_env.policies import as_policy
+from tictac_env.policies import Policy, as_policy
 from tictac_env.policies.pool import level_settings
 from tictac_env.position import Position, format_moves
 
@@ -93,9 +95,8 @@ class LiveTraining:
         self._judge = Judge(self.rules, random_games=MATCH_GAMES)
         self._judge_against_perfect = Judge(self.rules, PERFECT_GAMES, FOLLOWED, MATCH_GAMES)
         self.path = folder / request.file_name
-        unit = (
-            getattr(self.plan.settings, "verdict_every", 0) or 1
-        )  # so that a learner with verdicts is not called in between
+        # A learner with verdicts is not called between two of them.
+        unit = getattr(self.plan.settings, "verdict_every", 0) or 1
         self.called_every = unit * max(1, request.total // POINTS // unit)
         self.stopping = threading.Event()
         self.proven = False
@@ -122,7 +123,7 @@ class LiveTraining:
     def run(self) -> None:
         """Trains the agent."""
         if self.plan.kind == "network":
-            self.agent.learn(self.request.total, self.on_step)
+            self.agent.learn(self.request.total, self)
         else:
             self(self.agent)
             total = self.request.counter.replace("num", "total")
@@ -130,15 +131,7 @@ class LiveTraining:
         self.judge(last=True)
         self.climb(last=True)
         self.show_thoughts()
-        self.report("end", stopped=self.stopping.is_set(), proven=self.proven)
-
-    def __call__(self, learner: Any) -> bool:
-        """Judges a learner if it is time; False if the run is to end."""
-        return self._go_on()
-
-    def on_step(self, local: dict[str, Any], world: dict[str, Any]) -> bool:
-        """Judges a network if it is time; False if the run is to end."""
-        return self._go_on()
+        self.report(reports.End(self.stopping.is_set(), self.proven))
 
     @property
     def done(self) -> int:
@@ -146,7 +139,7 @@ class LiveTraining:
         done: int = getattr(self.agent, self.request.counter)
         return done
 
-    def _go_on(self) -> bool:
+    def __call__(self, *_: object) -> bool:
         """Judges and reports if it is time; False if the run is to end."""
         # On small games each point is judged, so that the same seed always ends with the same proof.
         if self.request.total > self.done >= self._due and (self.plan.is_small or self._allowance.allows("point")):
@@ -155,13 +148,14 @@ class LiveTraining:
             self.climb()
         if time.monotonic() - self._reported > PROGRESS_SECONDS:
             self._reported = time.monotonic()
-            self.report("progress", done=self.done)
+            self.report(reports.Progress(self.done))
             self.show_thoughts()
         return not self.stopping.is_set() and not (self.proven and self.request.until_proven)
 
-    def player(self) -> Any:
+    def player(self) -> Policy:
         """The agent as it plays: greedy moves of a network."""
-        return tictac_agents.Snapshot(self.agent) if self.plan.kind == "network" else self.agent
+        player: Policy = tictac_agents.Snapshot(self.agent) if self.plan.kind == "network" else self.agent
+        return player
 
     def show_thoughts(self) -> None:
         """Reports what the agent thinks now of the moves of the position that is watched."""
@@ -170,8 +164,8 @@ class LiveTraining:
             return
         # The average of an n-tuple network, which plays, is costly: it learns while it is watched.
         agent = self.agent.learning if self.plan.kind == "games" and not self.agent.is_done else self.player()
-        report = thoughts(as_policy(agent, self.rules), position, 0)
-        self.report("thoughts", at=self.done, moves=format_moves(self.rules, position.moves), thoughts=report)
+        opinion = thoughts(as_policy(agent, self.rules), position, 0)
+        self.report(reports.WatchedThoughts(self.done, position.to_moves(), opinion))
 
     def judge(self, last: bool = False) -> None:
         """Adds a point to the curve, walks through the next game of a table; saves the agent if it is time."""
@@ -189,37 +183,29 @@ class LiveTraining:
         with self._allowance.spending(kind):
             judgement = judge(self.player())
         self.proven = bool(judgement.unbeatable)
-        self.report("row", **self._row(judgement))
+        self.report(self._point(judgement))
         if self.plan.kind == "table" and not last and len(self.agent) <= LARGEST_LESSON:
             with self._allowance.spending("point"):
-                self.report("lesson", **lesson(self.agent, self.plan.env()))
+                self.report(lesson(self.agent, self.plan))
 
-    def _row(self, judgement: Judgement) -> dict[str, Any]:
-        """A point of the curve, for JSON.
-
-        Returns:
-            `at`, the number of games or steps; `first` and `second`, the shares of games won, drawn and lost against
-            random play from either seat, and `exact`, true if these are exact. On small games `exploitability`,
-            `unbeatable`, for each seat the shortest game that beats it (None if there is none), and `lines`, how many
-            games it can win, draw and lose, over all replies from both seats. On large ones `mistakes`, the share on
-            known positions, and `perfect`, the results against perfect play and if they are `exact`; None if not known.
-        """
+    def _point(self, judgement: Judgement) -> reports.CurvePoint:
+        verdict, perfect = judgement.verdict, judgement.against_perfect
         first, second = judgement.against_random or (None, None)
-        row: dict[str, Any] = {
-            "at": self.done,
-            "exact": judgement.verdict is not None,
-            "first": first,
-            "second": second,
-        }
-        row |= {"exploitability": judgement.exploitability, "unbeatable": judgement.unbeatable}
-        row |= dict.fromkeys(("beaten_first", "beaten_second", "lines", "perfect"))
-        if judgement.verdict is not None:
-            seats = judgement.verdict.as_first, judgement.verdict.as_second
-            row["beaten_first"], row["beaten_second"] = (seat.losing_line for seat in seats)
-            row["lines"] = [sum(counts) for counts in zip(*(seat.lines for seat in seats), strict=True)]
-        elif judgement.against_perfect is not None:
-            row["perfect"] = dict(zip(SEATS, judgement.against_perfect, strict=True)) | {"exact": judgement.exact}
-        return row | {"mistakes": judgement.mistakes}
+        seats = () if verdict is None else (verdict.as_first, verdict.as_second)
+        beaten_first, beaten_second = (seat.losing_line for seat in seats) if seats else (None, None)
+        return reports.CurvePoint(
+            at=self.done,
+            exact=verdict is not None,
+            first=first,
+            second=second,
+            exploitability=judgement.exploitability,
+            unbeatable=judgement.unbeatable,
+            beaten_first=beaten_first,
+            beaten_second=beaten_second,
+            lines=WinDrawLoss(*map(sum, zip(*(seat.lines for seat in seats), strict=True))) if seats else None,
+            mistakes=judgement.mistakes,
+            perfect=None if seats or perfect is None else reports.AgainstPerfect(*perfect, judgement.exact),
+        )
 
     def climb(self, last: bool = False) -> None:
         """Reports the highest level that the agent beats, from 1 up: of a large game now and then, else at the end."""
@@ -232,27 +218,23 @@ class LiveTraining:
                 if play_match(agent, f"level:{number}", self.rules, LEVEL_GAMES).total.score <= 0.5:
                     break
                 beaten = number
-        self.report("level", at=self.done, level=beaten)
+        self.report(reports.BeatenLevel(self.done, beaten))
 
-    def report(self, kind: str, **content: Any) -> None:
-        """Writes a line."""
-        self._output.write(json.dumps({"kind": kind, **content}) + "\n")
+    def report(self, report: reports.Report) -> None:
+        """Writes the line of a report."""
+        self._output.write(reports.report_line(report))
         self._output.flush()
 
 
-def lesson(learner: Any, env: Any) -> dict[str, Any]:
-    """Walks through a table's next game, as in figure 2 of S1's paper. A copy learns from it in `env`, not the table.
-
-    Returns:
-        `moves`, the game; `backups` in the order in which they were made, each with `ply` (the position after so many
-        moves), `seat` (whose value it is), `move` (the action's name; None for the value of a position), `before` and
-        `after`; and `at`, the number of games before.
-    """
+def lesson(learner: TableLearner, plan: Plan) -> reports.Lesson:
+    """Walks through a table's next game, as in figure 2 of S1's paper; a copy learns from it, not the table."""
+    # The copy is made by a file, as that holds all that the learner is.
+    env = plan.env()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "copy.npz"
         learner.save(path)
         copy = type(learner).load(path, env)
-    changes: dict[str, Any] = {}
+    changes: dict[str, float] = {}
     for name in ("epsilon", "learning_rate"):  # as they are now, as the copy's run has one game
         schedule = getattr(learner.settings, name)
         if isinstance(schedule, Sequence):
@@ -260,28 +242,30 @@ def lesson(learner: Any, env: Any) -> dict[str, Any]:
     if hasattr(learner.settings, "verdict_every"):  # S0's rule could make it forget what it learns
         changes["verdict_every"] = 0
     copy.settings = learner.settings.changed(**changes)
-    copy.compiled = False
+    copy.compiled = False  # so that the game is played on the board that the callback looks at
     played: list[Position] = []
-    copy.learn(total_episodes=1, callback=lambda agent: played.append(agent.env.unwrapped.position), progress_bar=False)
+    copy.learn(total_episodes=1, callback=lambda _: played.append(env.get_wrapper_attr("position")), progress_bar=False)
     moves = played[0].moves
     positions = [Position.start(learner.game)]
     for action in moves:
         positions.append(positions[-1].play(action))
-    changes_of: list[tuple[dict[str, Any], Any]] = []
-    if isinstance(learner, StateLearner):  # the values of the positions, for either seat
+    backups: list[reports.ShownBackup] = []
+    state_tables = [table for table in (learner, copy) if isinstance(table, StateLearner)]
+    if state_tables:  # the values of the positions, for either seat
         for seat in (1, 0):
             for ply, here in enumerate(positions):
                 both = here.stones[seat], here.stones[1 - seat]
-                values = [table.value(seat, *both) for table in (learner, copy)]
-                changes_of.append(({"ply": ply, "seat": seat, "move": None}, values))
+                before, after = (table.value(seat, *both) for table in state_tables)
+                backups.append(reports.ShownBackup(ply, seat, None, before, after))
     else:  # the values of the actions played
         for ply, (action, here) in enumerate(zip(moves, positions, strict=False)):
-            values = [float(table.values(here.own, here.opp)[action]) for table in (learner, copy)]
-            changes_of.append(({"ply": ply, "seat": here.seat, "move": format_moves(here.game, [action])}, values))
-    backups = [of | {"before": before, "after": after} for of, (before, after) in changes_of if before != after]
+            before, after = (float(table.values(here.own, here.opp)[action]) for table in (learner, copy))
+            backups.append(reports.ShownBackup(ply, here.seat, format_moves(here.game, [action]), before, after))
+    # Unless it learns during the game, the last backup comes first: each value follows from the one after it.
+    backups = [backup for backup in backups if backup.before != backup.after]
     if not learner.table.online:
         backups.reverse()
-    return {"at": learner.num_episodes, "moves": format_moves(learner.game, moves), "backups": backups}
+    return reports.Lesson(learner.num_episodes, format_moves(learner.game, moves), tuple(backups))
 
 
 def main(words: list[str] | None = None) -> int:
@@ -299,7 +283,7 @@ def main(words: list[str] | None = None) -> int:
         training.listen(sys.stdin)
         training.run()
     except Exception as error:
-        output.write(json.dumps({"kind": "error", "reason": f"{type(error).__name__}: {error}"[:500]}) + "\n")
+        output.write(reports.report_line(reports.Failure(f"{type(error).__name__}: {error}"[:500])))
         output.flush()
         return 1
     return 0

@@ -12,6 +12,7 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
 from functools import partial
 from typing import Any, TypeVar
 
@@ -53,10 +54,10 @@ MAX_SEED = 2**53
 
 
 class JSONAnswer(JSONResponse):
-    """JSON in ASCII, so that it can repeat any string of a request, even half a surrogate pair."""
+    """JSON in ASCII, so that it can repeat any string of a request, even half a surrogate pair; of dataclasses, too."""
 
-    def render(self, content: Any) -> bytes:
-        return json.dumps(content, allow_nan=False, separators=(",", ":")).encode("ascii")
+    def render(self, content: object) -> bytes:
+        return json.dumps(content, default=asdict, allow_nan=False, separators=(",", ":")).encode("ascii")
 
 
 class Refused(HTTPException):
@@ -189,6 +190,7 @@ class WorkerThreads:
         answer: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(address, deque()).append((job, answer))
         self._begin()
+        # Only after those have begun that can: a queue of length 0 still allows one job for each free thread.
         if sum(map(len, self._waiting.values())) > self._max_waiting:
             _, refused = max(self._waiting.values(), key=len).pop()
             if not refused.done():
@@ -209,6 +211,7 @@ class WorkerThreads:
 
     def _ended(self, answer: asyncio.Future[Any], done: asyncio.Future[Any]) -> None:
         """Passes the result of a job to its caller, and starts the next job."""
+        # In the event loop again: asyncio calls it there, whichever thread did the job.
         self._free += 1
         error = None if done.cancelled() else done.exception()
         if not answer.done():  # else its visitor has left

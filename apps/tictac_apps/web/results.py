@@ -6,12 +6,11 @@ import math
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 from starlette.responses import Response
@@ -21,6 +20,7 @@ from tictac_apps.web.requests import Fields, Refused
 from tictac_env.arena import ResultStore, ratings
 from tictac_env.arena.game_record import Entrant, GameRecord, distinct_games, game_called
 from tictac_env.arena.rating import player_names
+from tictac_env.arena.records import FiniteEstimate, PairRow, RatingRow
 from tictac_env.position import parse_moves
 from tictac_env.storage import csv_of
 
@@ -36,41 +36,50 @@ SECONDS_BETWEEN_LOOKS, SHARE_OF_LOOKS = 5.0, 0.1
 """A store that a tournament is writing to is not read again sooner, and reading takes no larger share of the time."""
 
 
-def rated(records: list[GameRecord], names: dict[Entrant, str], resamples: int = 1000) -> dict[str, Any]:
-    """The ratings and the cross table of some games (see `StoreResults.table`)."""
+@dataclass(frozen=True)
+class CrossedPair(PairRow):
+    """A row of the cross table; also the numbers of games won, drawn and lost from either seat."""
+
+    as_first: list[int]
+    as_second: list[int]
+
+
+@dataclass(frozen=True)
+class ResultTable:
+    """The ratings and the cross table of some games; empty before the first game."""
+
+    players: Sequence[RatingRow] = ()
+    pairs: Sequence[CrossedPair] = ()
+    games: int = 0
+    distinct: int = 0
+    anchor: str = ""
+    first_advantage: FiniteEstimate | None = None
+    draws: FiniteEstimate | None = None
+    resampled: str = ""
+
+
+def rated(records: list[GameRecord], names: dict[Entrant, str], resamples: int = 1000) -> ResultTable:
+    """The ratings and the cross table of some games, the best players first."""
     fitted = ratings(records, resamples=resamples)
     counts: dict[tuple[str, str, int], list[int]] = defaultdict(lambda: [0, 0, 0])
     for record in records:
         first, second = names[record.fixture.first], names[record.fixture.second]
         counts[first, second, 0][1 - record.result] += 1
         counts[second, first, 1][1 + record.result] += 1
-    pairs = []
-    for row in fitted.cross_table():
-        as_first, as_second = (counts[row.player, row.opponent, seat] for seat in (0, 1))
-        pairs.append(asdict(row) | {"as_first": as_first, "as_second": as_second})
-    players = [
-        {
-            "name": row.player,
-            "elo": row.elo,
-            "low": row.low,
-            "high": row.high,
-            "score": row.score,
-            "games": row.games,
-            "distinct": row.distinct_games,
-            "forfeits": row.forfeits,
-        }
-        for row in fitted.table()
-    ]
-    return {
-        "players": players,
-        "pairs": pairs,
-        "games": len(records),
-        "distinct": distinct_games(records),
-        "anchor": fitted.anchor,
-        "first_advantage": asdict(fitted.first_advantage.finite),
-        "draws": asdict(fitted.draws.finite),
-        "resampled": f"{fitted.clusters} {fitted.resampled_by}",
-    }
+    return ResultTable(
+        players=fitted.table(),
+        pairs=[
+            CrossedPair(**vars(row), as_first=counts[*pair, 0], as_second=counts[*pair, 1])
+            for row in fitted.cross_table()
+            for pair in [(row.player, row.opponent)]
+        ],
+        games=len(records),
+        distinct=distinct_games(records),
+        anchor=fitted.anchor,
+        first_advantage=fitted.first_advantage.finite,
+        draws=fitted.draws.finite,
+        resampled=f"{fitted.clusters} {fitted.resampled_by}",
+    )
 
 
 class GamesOfStore:
@@ -85,8 +94,8 @@ class GamesOfStore:
         return self.names[record.fixture.first], self.names[record.fixture.second]
 
     @cached_property
-    def table(self) -> dict[str, Any]:
-        """The ratings and the cross table (see `StoreResults.table`)."""
+    def table(self) -> ResultTable:
+        """The ratings and the cross table."""
         return rated(self.records, self.names)
 
 
@@ -115,7 +124,7 @@ class StoreResults:
         self._path = path
         self._lock = threading.Lock()
         self._rating = threading.Lock()  # visitors who look at the same table wait for it together
-        self._read: dict[str, tuple[float, float, Any, dict[str, GamesOfStore]]] = {}
+        self._read: dict[str, tuple[float, float, object, dict[str, GamesOfStore]]] = {}
         for store in self._stores().values():
             with ResultStore(store) as opened:
                 len(opened)
@@ -126,7 +135,7 @@ class StoreResults:
         return {self._path.stem: self._path}
 
     @_readable()
-    def listed(self, fields: Fields) -> dict[str, Any]:
+    def listed(self, fields: Fields) -> dict[str, object]:
         """The stores, and the games in each."""
         stores = []
         for name in self._stores():
@@ -138,31 +147,24 @@ class StoreResults:
         return {"stores": stores}
 
     @_readable()
-    def table(self, fields: Fields) -> dict[str, Any]:
-        """The ratings and the cross table of a `game` in a `store`.
-
-        Returns:
-            `players`: best first, each `name`, `elo`, `low`, `high` (None if there is no bound), `score`, `games`,
-            `distinct` and `forfeits`; `pairs`: for each ordered pair of the best `CROSSED` players the fields of
-            `PairRow`, and `as_first` and `as_second`, [won, drawn, lost]; `games`, `distinct`, `anchor`,
-            `first_advantage`, `draws`, `resampled`.
-        """
+    def table(self, fields: Fields) -> ResultTable:
+        """The ratings and the cross table of a `game` in a `store`, with the pairs of the best `CROSSED` players."""
         chosen = self._chosen(fields)
         with self._rating:
             table = chosen.table
-        best = {row["name"] for row in table["players"][:CROSSED]}
-        return table | {"pairs": [row for row in table["pairs"] if best.issuperset((row["player"], row["opponent"]))]}
+        best = {row.player for row in table.players[:CROSSED]}
+        return replace(table, pairs=[row for row in table.pairs if best.issuperset((row.player, row.opponent))])
 
     def csv(self, fields: Fields) -> Response:
         """The players of the table as a CSV file."""
-        players = self.table(fields)["players"]
+        rows = [asdict(row) for row in self.table(fields).players]
         name = quote(f"{fields.text('store', longest=MAX_NAME)}-{fields.text('game', longest=MAX_NAME)}.csv")
         headers = {"content-disposition": f"attachment; filename*=UTF-8''{name}"}
-        text = csv_of(list(players[0]) if players else ["name"], players)
+        text = csv_of(list(rows[0]) if rows else ["player"], rows)
         return Response(text.encode("utf-8-sig"), 200, headers, "text/csv")  # the mark tells spreadsheets the alphabet
 
     @_readable()
-    def games(self, fields: Fields) -> dict[str, Any]:
+    def games(self, fields: Fields) -> dict[str, object]:
         """Some games, `PAGE` at a time: those of `first` against `second`, each of them "" for anybody.
 
         Returns:
@@ -205,6 +207,8 @@ class StoreResults:
         if path is None:
             raise Refused(f"there is no store {name!r} here", 404)
         with self._lock:
+            # What was read stays until the store has changed, some seconds have passed, and reading is a small part of
+            # the time: a tournament may write many games a second.
             read, took, changed, games = self._read.get(name, (-math.inf, 0.0, None, {}))
             now, changes = time.monotonic(), self._changes(path)
             if changes != changed and now - read > max(SECONDS_BETWEEN_LOOKS, took / SHARE_OF_LOOKS):
@@ -216,7 +220,7 @@ class StoreResults:
                 self._read[name] = now, time.monotonic() - now, changes, games
             return games
 
-    def _changes(self, path: Path) -> Any:
+    def _changes(self, path: Path) -> object:
         """A value that is another one if what is shown of a store may have changed."""
         return path.stat().st_mtime
 

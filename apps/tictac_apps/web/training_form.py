@@ -7,7 +7,7 @@ import importlib.util
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any, get_type_hints
+from typing import Any
 
 import tictac_agents
 from tictac_agents import AGENTS
@@ -17,6 +17,7 @@ from tictac_env.envs.protocol import PLAY_AS
 from tictac_env.games import get_game, shown
 from tictac_env.policies import named_policy
 from tictac_env.solver.enumerate import SMALL_CELLS
+from tictac_env.storage import JsonObject
 
 FIRST = {
     "": {"agent": "QLearning", "preset": "self-play"},
@@ -24,7 +25,7 @@ FIRST = {
 }
 """For a game the agent and the preset that the form sets, "" for all other games: the first becomes provably unbeatable
 at tic-tac-toe after some three thousand games, the second learns most in a short time."""
-MOST = {
+LONGEST_RUNS = {
     "table": {True: 20_000_000, False: 100_000},
     "games": {True: 5_000_000, False: 5_000_000},
     "network": {True: 2_000_000, False: 2_000_000},
@@ -79,7 +80,7 @@ class TrainingRequest:
     total: int = SHORT_GAMES
     seed: int = 0
     rewards: tuple[float, ...] | None = None
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: JsonObject = field(default_factory=dict)
     until_proven: bool = False
 
     def __post_init__(self) -> None:
@@ -89,7 +90,7 @@ class TrainingRequest:
         whole("seed", self.seed, MOST_SEED)
         rules = get_game(self.game)
         small = rules.cells <= SMALL_CELLS
-        whole(f"the number of {self.unit}", self.total, MOST[self.kind][small], 1)
+        whole(f"the number of {self.unit}", self.total, LONGEST_RUNS[self.kind][small], 1)
         self._check_settings()
         if self.until_proven and not small:
             raise ValueError(f"until_proven needs a game of at most {SMALL_CELLS} cells, not {self.game!r}")
@@ -125,13 +126,13 @@ class TrainingRequest:
         rewards = values.get("rewards")
         return cls(**{**values, "rewards": tuple(rewards) if isinstance(rewards, list) else rewards})
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """The request, for JSON."""
         return asdict(self)
 
     @property
     def kind(self) -> str:
-        """The kind of agent (`tictac_agents.Agent.kind`): a key of `MOST`."""
+        """The kind of agent (`tictac_agents.Agent.kind`): a key of `LONGEST_RUNS`."""
         return AGENTS[self.agent].kind
 
     @property
@@ -156,7 +157,7 @@ class TrainingRequest:
         base = tuned(self.agent, self.game) if self.kind == "network" else Plan.of(self.agent).changed(game=self.game)
         if self.kind == "network" and self.game not in type(base.settings).TUNED:
             base = base.changed(num_envs=32)
-        values: dict[str, Any] = {"total": self.total, "seed": self.seed, **self.settings}
+        values: JsonObject = {"total": self.total, "seed": self.seed, **self.settings}
         if self.kind != "games":
             values["opponent"] = self.opponent
             if self.opponent is not None:
@@ -178,7 +179,7 @@ def trainable() -> list[str]:
     return [*tictac_agents.trained("table"), "NTupleTD", *(tictac_agents.trained("network") if installed else [])]
 
 
-def menu() -> dict[str, Any]:
+def menu() -> JsonObject:
     """The offers of a form, for JSON.
 
     Returns:
@@ -197,7 +198,7 @@ def menu() -> dict[str, Any]:
             "unit": NAMES_OF_UNITS[kind],
             "presets": {preset: request.to_dict() for preset, request in _presets(name).items()},
             "settings": {setting: _offer(name, setting) for setting in offered},
-            "most": {"small": MOST[kind][True], "large": MOST[kind][False]},
+            "most": {"small": LONGEST_RUNS[kind][True], "large": LONGEST_RUNS[kind][False]},
             "rollouts": {
                 game: rollout_of(TrainingRequest(agent=name, game=game or "KInARow-v0:5x6-4", opponent=None).plan)
                 for game in games
@@ -206,17 +207,12 @@ def menu() -> dict[str, Any]:
     return {"agents": agents, "first": FIRST, "seats": PLAY_AS, "most_seed": MOST_SEED}
 
 
-def _offer(agent: str, setting: str) -> dict[str, Any]:
+def _offer(agent: str, setting: str) -> JsonObject:
     """A setting as the form shows it."""
     own = settings_class(agent)
     allowed = own.allowed()[setting]
-    return {
-        "usual": getattr(own(), setting),
-        "label": LABELS[setting],
-        "low": allowed.low,
-        "high": min(allowed.high, AT_MOST.get(setting, math.inf)),
-        "whole": get_type_hints(own)[setting] is int,
-    }
+    limits = allowed._replace(high=min(allowed.high, AT_MOST.get(setting, math.inf))).range
+    return {"usual": getattr(own(), setting), "label": LABELS[setting], "limits": limits}
 
 
 def _presets(agent: str) -> dict[str, TrainingRequest]:
@@ -238,7 +234,7 @@ def _presets(agent: str) -> dict[str, TrainingRequest]:
             agent=agent,
             opponent=plan.opponent,
             play_as=plan.seat,
-            total=min(plan.length, MOST["table"][True]),
+            total=min(plan.length, LONGEST_RUNS["table"][True]),
             rewards=plan.rewards if "rewards" in values and "rewards" not in own.allowed() else None,
             settings={setting: value for setting, value in values.items() if setting in own.allowed()},
         )

@@ -14,13 +14,12 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 from tictac_apps.web import training_form
+from tictac_apps.web import training_reports as reports
 from tictac_apps.web.limits import ServerLimits
 from tictac_apps.web.opponents import FILES, NamedOpponents
 from tictac_apps.web.requests import Fields, Refused
-from tictac_env.position import format_moves
 
 PROCESS = "tictac_apps.web.live_training"
 """The module that a training runs."""
@@ -69,10 +68,10 @@ class Training:
         self.file = folder / request.file_name
         self.asked_for = time.monotonic()
         self.state, self.reason, self.done, self.kept = "waiting", "", 0, ""
-        self.rows: list[dict[str, Any]] = []
-        self.lessons: list[dict[str, Any]] = []
-        self.thoughts: dict[str, Any] | None = None
-        self.level: dict[str, Any] | None = None
+        self.rows: list[reports.CurvePoint] = []
+        self.lessons: list[reports.Lesson] = []
+        self.thoughts: reports.WatchedThoughts | None = None
+        self.level: reports.BeatenLevel | None = None
         self._watched = ""
         self._asked_to_stop = False
         self._lock = threading.RLock()
@@ -107,7 +106,7 @@ class Training:
         self._timer.daemon = True
         self._timer.start()
 
-    def report(self, since: int) -> dict[str, Any]:
+    def report(self, since: int) -> dict[str, object]:
         """Progress for the page; the points of the curve are those from number `since` on."""
         with self._lock:
             return {
@@ -120,12 +119,12 @@ class Training:
                 "rows": self.rows[since:],
                 "thoughts": self.thoughts,
                 "level": self.level,
-                "lessons": [lesson["at"] for lesson in self.lessons],
+                "lessons": [lesson.at for lesson in self.lessons],
                 "saved": self.file.is_file(),
                 "kept": self.kept,
             }
 
-    def lesson(self, number: int) -> dict[str, Any]:
+    def lesson(self, number: int) -> reports.Lesson:
         """A game walked through.
 
         Raises:
@@ -173,8 +172,8 @@ class Training:
         """Reads what the process reports, until it ends."""
         with contextlib.suppress(OSError), process:  # which closes the pipes, and waits
             for line in process.stdout or ():
-                with contextlib.suppress(ValueError, KeyError), self._lock:
-                    self._heard(json.loads(line))
+                with contextlib.suppress(ValueError), self._lock:  # what an agent printed is not a report
+                    self._heard(reports.read_report(line))
         with self._lock:
             if self._timer:
                 self._timer.cancel()
@@ -183,24 +182,25 @@ class Training:
                 self.reason = "its process exited without a result"
         ended()
 
-    def _heard(self, report: dict[str, Any]) -> None:
-        kind = report.pop("kind")
-        if kind == "row":
-            self.done = report["at"]
-            if len(self.rows) < MOST_POINTS:
-                self.rows.append(report)
-        elif kind == "lesson" and len(self.lessons) < MOST_POINTS:
-            self.lessons.append(report)
-        elif kind == "progress":
-            self.done = report["done"]
-        elif kind == "thoughts":
-            self.thoughts = report
-        elif kind == "level":
-            self.level = report
-        elif kind == "end":
-            self.state = "proven" if report["proven"] else "stopped" if report["stopped"] else "done"
-        elif kind == "error":
-            self.state, self.reason = "failed", report["reason"]
+    def _heard(self, report: reports.Report) -> None:
+        match report:
+            case reports.CurvePoint():
+                self.done = report.at
+                if len(self.rows) < MOST_POINTS:
+                    self.rows.append(report)
+            case reports.Lesson():
+                if len(self.lessons) < MOST_POINTS:
+                    self.lessons.append(report)
+            case reports.Progress():
+                self.done = report.done
+            case reports.WatchedThoughts():
+                self.thoughts = report
+            case reports.BeatenLevel():
+                self.level = report
+            case reports.End():
+                self.state = "proven" if report.proven else "stopped" if report.stopped else "done"
+            case reports.Failure():
+                self.state, self.reason = "failed", report.reason
 
 
 class Trainings:
@@ -218,7 +218,7 @@ class Trainings:
         self._lock = threading.Lock()
         self._folder: tempfile.TemporaryDirectory[str] | None = None  # made when it is needed
 
-    def menu(self, fields: Fields) -> Any:
+    def menu(self, fields: Fields) -> dict[str, object]:
         """What the form of trainings offers."""
         return training_form.menu()
 
@@ -240,6 +240,7 @@ class Trainings:
         except (ValueError, TypeError) as error:
             raise Refused(str(error)) from None
         with self._lock:
+            # If all places are taken, the training that was asked for longest ago, and is over, makes room.
             self._forget_old()
             if len(self._of_token) >= self.limits.kept_trainings:
                 finished = {
@@ -260,7 +261,7 @@ class Trainings:
             self._start_next()
         return {"token": token}
 
-    def look(self, fields: Fields) -> dict[str, Any]:
+    def look(self, fields: Fields) -> dict[str, object]:
         """The progress of the training of a token, and the points of its curve from number `since` on.
 
         Its `place` in the queue is 1 if it is the next to begin, and 0 if it does not wait. With `moves` the position
@@ -272,19 +273,19 @@ class Trainings:
         training = self.get(fields.text("token"))
         if "moves" in fields:
             position = Fields({"game": training.request.game, "moves": fields["moves"]}).position(unfinished=True)
-            training.watch(format_moves(position.game, position.moves))
+            training.watch(position.to_moves())
         with self._lock:
             waiting = self._waiting()
         place = waiting.index(training) + 1 if training in waiting else 0
         return {"place": place} | training.report(fields.integer("since", MOST_POINTS))
 
-    def stop(self, fields: Fields) -> dict[str, Any]:
+    def stop(self, fields: Fields) -> dict[str, object]:
         """Stops the training of a token, or takes it out of the queue."""
         training = self.get(fields.text("token"))
         training.stop()
         return training.report(MOST_POINTS)
 
-    def lesson(self, fields: Fields) -> dict[str, Any]:
+    def lesson(self, fields: Fields) -> reports.Lesson:
         """A game of the training of a token, walked through."""
         return self.get(fields.text("token")).lesson(fields.integer("number", MOST_POINTS))
 

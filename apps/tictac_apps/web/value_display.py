@@ -219,12 +219,12 @@ class Explanation:
     Attributes:
         kind: "visits" of tree search, "values", or "chances".
         text: names the numbers, in a few words.
-        thoughts: one for each legal action, in ascending order.
+        moves: one for each legal action, in ascending order.
     """
 
     kind: str
     text: str
-    thoughts: tuple[Thought, ...]
+    moves: tuple[Thought, ...]
 
 
 def explain(policy: Policy, position: Position, seed: int = 0) -> Explanation | None:
@@ -241,7 +241,7 @@ def explain(policy: Policy, position: Position, seed: int = 0) -> Explanation | 
     Example:
         >>> from tictac_agents import QLearning
         >>> agent = QLearning.preset("self-play", seed=0).learn(total_episodes=2_000)
-        >>> [round(thought.value, 2) for thought in explain(agent, Position.from_moves("TicTacToe-v0", "152")).thoughts]
+        >>> [round(thought.value, 2) for thought in explain(agent, Position.from_moves("TicTacToe-v0", "152")).moves]
         [0.0, -0.88, -0.99, -0.96, -0.96, -0.72]
     """
     if isinstance(policy, MCTS):
@@ -268,7 +268,7 @@ def explain(policy: Policy, position: Position, seed: int = 0) -> Explanation | 
     return _network(agent, position) if hasattr(agent, "scores_many") or hasattr(agent, "policy") else None
 
 
-def _network(agent: Any, position: Position) -> Explanation:
+def _network(agent: object, position: Position) -> Explanation:
     from tictac_env.policies.snapshot import Snapshot
 
     copy = agent if isinstance(agent, Snapshot) else Snapshot(agent)

@@ -262,9 +262,9 @@ def test_the_bar_goes_when_a_run_breaks_off(monkeypatch: pytest.MonkeyPatch) -> 
 
 def model_of(algorithm: Any, name: str = TTT, obs_type: str = "planes") -> Any:
     off_policy = "DQN" in algorithm.__name__
-    settings = OFF_POLICY if off_policy else {"seed": 0} if algorithm in (sb3.A2C, sb3_contrib.ARS) else ON_POLICY
-    # Stable-Baselines3 warns if such a small network is put on a GPU.
-    return algorithm("MlpPolicy", SB3VecEnv(name, 8, obs_type=obs_type), device="cpu", **settings)
+    plain = {"device": "cpu", "seed": 0}
+    settings = OFF_POLICY if off_policy else plain if algorithm in (sb3.A2C, sb3_contrib.ARS) else ON_POLICY
+    return algorithm("MlpPolicy", SB3VecEnv(name, 8, obs_type=obs_type), **settings)
 
 
 @pytest.mark.parametrize("name", [TTT, C4])

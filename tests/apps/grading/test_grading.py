@@ -192,7 +192,7 @@ def test_every_theorem_can_be_found_out() -> None:
         ('arguments = ["cels"]\n' + SMALL, "arguments must be one of 'cells'"),
         ("arrays = 1\n" + SMALL, "arrays must be True or False, not 1"),
         (SMALL + "\n[limits]\nseconds = -1\n", "limits: seconds must be a number"),
-        (SMALL + "\n[limits]\nsecond = 1\n", "limits: there is no field 'second'; did you mean seconds"),
+        (SMALL + "\n[limits]\nsecond = 1\n", "limits: RubricLimits has no 'second'; did you mean seconds"),
         (SMALL + '\n[[test]]\ntheorem = "nevr-illegal"\n', "test 5: theorem must be one of"),
         (SMALL + '\n[[test]]\ntheorem = "blocks"\n', "test 5: points must be a number"),
         (SMALL + '\n[[test]]\ntheorem = "blocks"\npoints = 1\nseat = "first"\n', "test 5: there is no field 'seat'"),

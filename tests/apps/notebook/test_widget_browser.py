@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Any
 
 import pytest
@@ -49,14 +50,14 @@ class Cell:
         self.table = board.table
         self.requests: list[Any] = []
         page.expose_function("ask", lambda request: self.requests.append(request))
-        page.evaluate(MODEL, [widget_script(), self.table.view])
+        page.evaluate(MODEL, [widget_script(), asdict(self.table.view)])
 
     def settle(self) -> None:
         """Gives the table what the browser has asked for, and the browser what it answers."""
         self.page.wait_for_timeout(30)
         while self.requests:
             self.table.answer(self.requests.pop(0))
-            self.page.evaluate("view => window.tell(view)", self.table.view)
+            self.page.evaluate("view => window.tell(view)", asdict(self.table.view))
 
     def click(self, selector: str) -> None:
         self.page.locator(selector).click(force=True)

@@ -23,7 +23,7 @@ SELF_PLAY = {"opponent": None, "settings": {"learning_rate": [0.8, 0.4, 0.1], "e
 
 
 def rows(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [line for line in lines if line["kind"] == "row"]
+    return [line for line in lines if line["kind"] == "CurvePoint"]
 
 
 def train(folder: Path, monkeypatch: pytest.MonkeyPatch, source: Any = None, **plan: Any) -> list[dict[str, Any]]:
@@ -93,7 +93,7 @@ def test_plans_that_cannot_be_are_refused(wrong: dict[str, Any], said: str) -> N
 
 def test_a_training_ends_when_it_is_proven(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said = train(tmp_path, monkeypatch, agent="QLearning", total=9_000, until_proven=True, **SELF_PLAY)
-    assert said[-1] == {"kind": "end", "stopped": False, "proven": True}
+    assert said[-1] == {"kind": "End", "stopped": False, "proven": True}
     first, last = rows(said)[0], rows(said)[-1]
     assert first["beaten_first"] is not None and not first["unbeatable"] and first["lines"][2] > 0
     assert last["unbeatable"] and last["exploitability"] == 0 and last["lines"][2] == 0
@@ -103,7 +103,7 @@ def test_a_training_ends_when_it_is_proven(tmp_path: Path, monkeypatch: pytest.M
 def test_a_training_that_is_not_to_end_at_the_proof_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said = train(tmp_path, monkeypatch, game="KInARow-v0:2x3-3,gravity=False", total=900, **SELF_PLAY)
     assert any(row["unbeatable"] for row in rows(said) if row["at"] < 900)
-    assert said[-1] == {"kind": "end", "stopped": False, "proven": True}
+    assert said[-1] == {"kind": "End", "stopped": False, "proven": True}
     assert rows(said)[-1]["at"] == 900
 
 
@@ -143,7 +143,7 @@ def test_it_stops_when_it_is_asked_and_keeps_what_was_learned(tmp_path: Path, mo
 
 def test_errors_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (line,) = train(tmp_path, monkeypatch, agent="QLearning", total=-1)
-    assert line["kind"] == "error" and "games" in line["reason"]
+    assert line["kind"] == "Failure" and "games" in line["reason"]
 
 
 def test_a_large_game_is_judged_by_matches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -154,12 +154,12 @@ def test_a_large_game_is_judged_by_matches(tmp_path: Path, monkeypatch: pytest.M
 def test_the_lesson_of_the_first_game_is_that_of_the_paper() -> None:
     """S1's figure 2: 0.5 to 0.55 (or 0.45) after the last move, a tenth of that before, and so on."""
     plan = TrainingRequest(agent="ValueTD", opponent=None).plan
-    found = lesson(plan.new_agent(), plan.env())
-    final = Position.from_moves("TicTacToe-v0", found["moves"])
+    found = lesson(plan.new_agent(), plan)
+    final = Position.from_moves("TicTacToe-v0", found.moves)
     assert final.outcome is not None
     if final.outcome.winner is not None:
         for seat in (0, 1):
-            steps = [backup["after"] - 0.5 for backup in found["backups"] if backup["seat"] == seat]
+            steps = [backup.after - 0.5 for backup in found.backups if backup.seat == seat]
             sign = 1 if seat == final.outcome.winner else -1
             assert steps == pytest.approx([sign * 0.5 * 0.1**power for power in range(1, len(steps) + 1)])
 
@@ -172,22 +172,22 @@ def test_a_lesson_is_the_next_game_of_the_training(learner: Any) -> None:
     agent: Any = plan.new_agent()
     agent.learn(total_episodes=40, progress_bar=False)
     values = {name: str(array) for name, array in agent.learned().items()}
-    found = lesson(agent, plan.env())
-    assert found["at"] == 40
+    found = lesson(agent, plan)
+    assert found.at == 40
     assert {name: str(array) for name, array in agent.learned().items()} == values
     positions = [Position.start("TicTacToe-v0")]
-    for action in Position.from_moves("TicTacToe-v0", found["moves"]).moves:
+    for action in Position.from_moves("TicTacToe-v0", found.moves).moves:
         positions.append(positions[-1].play(action))
     assert positions[-1].is_over
-    assert not rule or {backup["after"] for backup in found["backups"]} != {0.5}  # the copy was not made to forget
-    for backup in found["backups"]:
-        assert backup["before"] != backup["after"]
-        here = positions[backup["ply"]]
-        if backup["move"] is not None:
-            assert agent.values(here.own, here.opp)[int(backup["move"]) - 1] == backup["before"]
+    assert not rule or {backup.after for backup in found.backups} != {0.5}  # the copy was not made to forget
+    for backup in found.backups:
+        assert backup.before != backup.after
+        here = positions[backup.ply]
+        if backup.move is not None:
+            assert agent.values(here.own, here.opp)[int(backup.move) - 1] == backup.before
         else:
-            first = here.stones[backup["seat"]], here.stones[1 - backup["seat"]]
-            assert agent.value(backup["seat"], *first) == backup["before"]
+            first = here.stones[backup.seat], here.stones[1 - backup.seat]
+            assert agent.value(backup.seat, *first) == backup.before
 
 
 @pytest.mark.parametrize("game", ["TicTacToe-v0", "KInARow-v0:5x6-4"])
@@ -210,7 +210,7 @@ def test_an_n_tuple_network_makes_fewer_mistakes_as_it_learns(tmp_path: Path, mo
     assert curve[-1]["mistakes"] < 0.75 * curve[0]["mistakes"]
     for seat in ("first", "second"):
         assert sum(curve[-1]["perfect"][seat]) == pytest.approx(1)
-    levels = [line["level"] for line in said if line["kind"] == "level"]
+    levels = [line["level"] for line in said if line["kind"] == "BeatenLevel"]
     assert all(1 <= level <= 10 for level in levels) and levels
     assert NTupleTD.load(tmp_path / "agent.npz").num_games == 12_000
 
@@ -219,7 +219,7 @@ def test_the_position_that_is_watched_is_thought_about(tmp_path: Path, monkeypat
     lines = [{"agent": "QLearning", "total": 300, **SELF_PLAY}, {"watch": "51"}]
     source = Waiting("".join(json.dumps(line) + "\n" for line in lines))
     said = train(tmp_path, monkeypatch, source)
-    seen = [line for line in said if line["kind"] == "thoughts"][-1]
+    seen = [line for line in said if line["kind"] == "WatchedThoughts"][-1]
     agent = QLearning.load(tmp_path / "agent.npz")
     here = Position.from_moves("TicTacToe-v0", "51")
     assert (seen["moves"], seen["at"]) == ("51", 300)
@@ -261,7 +261,7 @@ def test_progress_is_told_after_its_seconds(
 ) -> None:
     monkeypatch.setattr(live_training, "PROGRESS_SECONDS", seconds)
     said = train(tmp_path, monkeypatch, agent="QLearning", total=60)
-    assert any(line["kind"] == "progress" for line in said) == told
+    assert any(line["kind"] == "Progress" for line in said) == told
 
 
 @pytest.mark.parametrize("name", trained("network"))
@@ -284,6 +284,6 @@ def test_a_network_learns_in_whole_rollouts(name: str) -> None:
 def test_networks_report_too(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("sb3_contrib")
     said = train(tmp_path, monkeypatch, agent=name, opponent=None, total=2_000)
-    assert said[-1]["kind"] == "end", said[-1]
+    assert said[-1]["kind"] == "End", said[-1]
     assert (tmp_path / "agent.zip").is_file() and len(rows(said)) > 2
     assert rows(said)[-1]["at"] == TrainingRequest(agent=name, opponent=None, total=2_000).total

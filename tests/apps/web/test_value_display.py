@@ -61,7 +61,7 @@ def test_every_learners_values_are_shown(learner: str) -> None:
     assert values == dict(agent.values(POSITION.own, POSITION.opp))
     assert f"{max(values.values()):+.3f}*" in text
     assert sum(f"{value:+.3f}" in text for value in values.values()) == len(values)
-    assert {one.action: one.value for one in explain(agent, POSITION).thoughts} == values
+    assert {one.action: one.value for one in explain(agent, POSITION).moves} == values
 
 
 def agents() -> dict[str, Any]:
@@ -88,15 +88,15 @@ def test_agents_explain_the_move_that_they_play() -> None:
         position = FALL if name == "FittedQ" else POSITION
         found: Any = explain(agent, position)
         assert found.kind == ("chances" if name == "MaskablePPO" else "values"), name
-        assert [one.action for one in found.thoughts] == list(position.legal_actions)
-        numbers = [one.chance if name == "MaskablePPO" else one.value for one in found.thoughts]
+        assert [one.action for one in found.moves] == list(position.legal_actions)
+        numbers = [one.chance if name == "MaskablePPO" else one.value for one in found.moves]
         if name == "MaskablePPO":
             assert math.isclose(sum(numbers), 1, rel_tol=1e-5)
         if name != "tree":  # which plays by visits
-            assert found.thoughts[int(np.argmax(numbers))].action == agent.act(position, 0), name
+            assert found.moves[int(np.argmax(numbers))].action == agent.act(position, 0), name
     found = explain(MCTS(200), POSITION, seed=5)
-    assert found.kind == "visits" and sum(one.visits for one in found.thoughts) <= 200
-    assert MCTS(200).act(POSITION, 5) in [one.action for one in found.thoughts if one.proven == 1]  # X wins at once
+    assert found.kind == "visits" and sum(one.visits for one in found.moves) <= 200
+    assert MCTS(200).act(POSITION, 5) in [one.action for one in found.moves if one.proven == 1]  # X wins at once
     assert explain(make_policy("rule"), POSITION) is None
     with pytest.raises(ValueError, match="has learned"):
         explain(QLearning("TicTacToe-v0", seed=0), playout(get_game("ConnectFour-v0"))[3])
@@ -104,9 +104,9 @@ def test_agents_explain_the_move_that_they_play() -> None:
 
 def test_a_move_that_the_search_has_not_visited_has_no_value() -> None:
     found: Any = explain(MCTS(4), Position.start("TicTacToe-v0"))
-    visited = [one for one in found.thoughts if one.visits]
+    visited = [one for one in found.moves if one.visits]
     assert len(visited) == 4 and all(-1 <= one.value <= 1 for one in visited)
-    assert {one.value for one in found.thoughts if not one.visits} == {None}
+    assert {one.value for one in found.moves if not one.visits} == {None}
 
 
 def test_alphazero_says_if_it_searches() -> None:
@@ -114,7 +114,7 @@ def test_alphazero_says_if_it_searches() -> None:
     for simulations, part in ((0, "network"), (4, "search")):
         found: Any = explain(agent.playing_with(simulations), POSITION)
         assert found.kind == "chances" and part in found.text
-        assert math.isclose(sum(one.chance for one in found.thoughts), 1, rel_tol=1e-5)
+        assert math.isclose(sum(one.chance for one in found.moves), 1, rel_tol=1e-5)
 
 
 @pytest.mark.parametrize("learner", ["PolicyIteration", "ValueIteration"])

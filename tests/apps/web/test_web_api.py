@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import astuple
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,6 +13,7 @@ from oracle import Hurried, Oracle, board_of
 from web_client import Client, shared_client  # noqa: F401  # the fixture `client`
 
 from tictac_apps.web.insight import board_view, exact_values, page_scores, review, thoughts
+from tictac_apps.web.value_display import Explanation
 from tictac_env.games import Game, game_name
 from tictac_env.policies import Policy
 from tictac_env.position import Position
@@ -110,7 +112,7 @@ def test_a_move_is_best_only_if_no_other_can_be_as_good() -> None:
     position = Position.from_moves(TTT, "152489")
     for worst, best in ((-1, [2]), (0, []), (1, [])):
         found = exact_values(Hurried({2: (0, 0), 5: (-3, worst), 6: (-2, -2)}), position, 0)
-        assert not found["complete"] and [one["action"] for one in found["moves"] if one["best"]] == best
+        assert not found.complete and [move.action for move in found.moves if move.best] == best
 
 
 def test_bounds_are_told_as_far_as_they_go() -> None:
@@ -120,8 +122,8 @@ def test_bounds_are_told_as_far_as_they_go() -> None:
         ({2: (1, 3), 5: (-3, -1), 6: (-1, 1)}, [("win", "a win"), ("loss", "a loss"), unknown]),
         ({2: (0, 3), 5: (-3, 0), 6: (0, 0)}, [(None, "at least a draw"), (None, "at most a draw"), ("draw", "a draw")]),
     ):
-        moves = exact_values(Hurried(known), position, 0)["moves"]
-        assert [(one["outcome"], one["text"]) for one in moves] == told
+        moves = exact_values(Hurried(known), position, 0).moves
+        assert [(move.outcome, move.text) for move in moves] == told
 
 
 def test_time_that_is_left_goes_to_the_moves_that_are_not_proven() -> None:
@@ -136,7 +138,7 @@ def test_time_that_is_left_goes_to_the_moves_that_are_not_proven() -> None:
             return Hurried(answers[len(limits) - 1]).action_bounds(position, time_limit=time_limit)
 
     found = exact_values(Twice(), position, 60)  # type: ignore[arg-type]
-    assert [(move["action"], move["score"]) for move in found["moves"]] == [(2, 0), (5, -1), (6, None)]
+    assert [(move.action, move.score) for move in found.moves] == [(2, 0), (5, -1), (6, None)]
     assert limits[0] == 60 and 0 < limits[1] < 60 and len(limits) == 2
 
 
@@ -155,11 +157,11 @@ def test_what_is_not_known_in_the_time_is_left_out_of_a_review() -> None:
     for seconds in (60, 0):
         asked.clear()
         found = review(Late(), final, seconds)  # type: ignore[arg-type]
-        assert [ply for ply, _ in asked] == [4, 3, 2, 1, 0] and not found["complete"]
+        assert [ply for ply, _ in asked] == [4, 3, 2, 1, 0] and not found.complete
         limits = [limit for _, limit in asked]
         assert limits == sorted(limits, reverse=True) and 0 <= min(limits) <= max(limits) <= seconds
         assert seconds == 0 or min(limits) > 1
-        rows = [(one["ply"], one["score"], one["outcome"], one["text"], one["blunder"]) for one in found["plies"]]
+        rows = [astuple(value) for value in found.plies]
         unknown, draw = (None, None, "not known in the time there is", False), (0, 0, "a draw", False)
         assert rows == [(0, *unknown), (1, *draw), (2, *draw), (3, *unknown), (4, 3, 1, "X wins in 1 move", False)]
 
@@ -170,9 +172,9 @@ def test_what_is_not_known_in_the_time_is_left_out_of_a_review() -> None:
 )  # each for the side to move
 def test_a_blunder_gives_away_a_win_or_a_draw(scores: tuple[int, ...], blunders: list[int]) -> None:
     solver: Any = SimpleNamespace(score=lambda position, time_limit: scores[position.ply])
-    plies = review(solver, Position.from_moves(TTT, "15"), 1)["plies"]
-    assert [one["ply"] for one in plies if one["blunder"]] == blunders
-    assert [one["score"] for one in plies] == [scores[0], -scores[1], scores[2]]
+    plies = review(solver, Position.from_moves(TTT, "15"), 1).plies
+    assert [value.ply for value in plies if value.blunder] == blunders
+    assert [value.score for value in plies] == [scores[0], -scores[1], scores[2]]
 
 
 def test_scores_of_the_well_known_page_are_all_proven_or_none() -> None:
@@ -190,8 +192,8 @@ def test_a_player_that_does_not_say_what_it_thinks_has_no_moves() -> None:
         def act(self, position: Position, seed: int) -> int:
             return 0
 
-    found = thoughts(Silent(), Position.start(TTT), 0)
-    assert found == {"kind": "nothing", "text": "silent does not say what it thinks", "moves": []}
+    silence = Explanation("nothing", "silent does not say what it thinks", ())
+    assert thoughts(Silent(), Position.start(TTT), 0) == silence
 
 
 def test_perfect_play_chooses_among_the_best_moves_alike(client: Client) -> None:
@@ -215,8 +217,8 @@ def test_won_in_n_counts_the_winners_moves(client: Client) -> None:
     while True:
         found = client.post("/api/exact", game=C4, moves=position.to_moves())["moves"]
         best = next(one for one in found if one["best"])
-        assert expected in (None, best["in"])
-        expected = best["in"] - (best["outcome"] == "win")
+        assert expected in (None, best["stones"])
+        expected = best["stones"] - (best["outcome"] == "win")
         position = position.play(best["action"])
         if position.is_over:
             assert best["text"] == "a win in 1 move"

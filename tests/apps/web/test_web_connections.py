@@ -20,7 +20,7 @@ from tictac_apps.web.connections import configured
 from tictac_apps.web.limits import ServerLimits
 
 HEAD = b"POST /api/reply HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 9\r\n"
-HALF = (b"", b"GET /api/about HT", HEAD, HEAD + b"\r\n{")
+HALF = (b"", b"GET /api/server HT", HEAD, HEAD + b"\r\n{")
 ATTACKER, OTHER = "127.0.0.1", "127.0.0.2"
 
 
@@ -42,7 +42,7 @@ def asked(port: int, visitor: str, **headers: str) -> int:
     """The status that a visitor with this address is answered."""
     connection = HTTPConnection(ATTACKER, port, timeout=20, source_address=(visitor, 0))
     try:
-        connection.request("GET", "/api/about", headers={**headers, "connection": "close"})
+        connection.request("GET", "/api/server", headers={**headers, "connection": "close"})
         return connection.getresponse().status
     finally:
         connection.close()
@@ -82,7 +82,7 @@ def test_a_request_that_does_not_arrive_in_time_is_ended(half: bytes, capfd: pyt
 
 def test_parts_that_keep_coming_gain_no_time_and_whole_requests_keep_their_connection() -> None:
     with listening(ServerLimits(read_seconds=1)) as port:
-        with send(port, b"GET /api/about HTTP/1.1\r\nx: ") as connection:
+        with send(port, b"GET /api/server HTTP/1.1\r\nx: ") as connection:
             begin = time.monotonic()
             connection.settimeout(0.1)
             while time.monotonic() - begin < 10:
@@ -93,7 +93,7 @@ def test_parts_that_keep_coming_gain_no_time_and_whole_requests_keep_their_conne
             assert time.monotonic() - begin < 5
         kept = HTTPConnection(ATTACKER, port, timeout=20)
         for _ in range(4):
-            kept.request("GET", "/api/about", headers={"connection": "keep-alive"})
+            kept.request("GET", "/api/server", headers={"connection": "keep-alive"})
             local = kept.sock.getsockname()
             response = kept.getresponse()
             assert (response.status, kept.sock.getsockname()) == (200, local) and response.read()

@@ -12,9 +12,10 @@ import sys
 import threading
 from collections.abc import Collection, Iterator
 from contextlib import closing
+from dataclasses import asdict
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from web_client import Client, visited, waited_for
@@ -25,11 +26,12 @@ from tictac_apps.web import league_player, results
 from tictac_apps.web.app import Server
 from tictac_apps.web.kept import KeptAgents, agent_name
 from tictac_apps.web.league import REFERENCES, League, LeagueGames
-from tictac_apps.web.league_player import judged, openings
+from tictac_apps.web.league_player import JobAnswer, JobRequest, Truth, judged, openings
 from tictac_apps.web.limits import ServerLimits
 from tictac_apps.web.requests import Fields, Refused
 from tictac_env import verdict
 from tictac_env.arena import Entrant, Fixture, GameRecord, ResultStore
+from tictac_env.arena.records import RatingRow
 from tictac_env.games import GAMES, Game, get_game
 from tictac_env.policies import load_player
 from tictac_env.solver.enumerate import SMALL_CELLS
@@ -102,7 +104,7 @@ def test_a_kept_agent_is_an_opponent_for_everybody_and_a_file(client: Client, to
 
 def test_the_league_rates_and_judges_them(client: Client, token: str, folder: Path) -> None:
     table = played(client, 21)  # two agents and five policies, each pair
-    names = [one["name"] for one in table["players"]]
+    names = [one["player"] for one in table["players"]]
     assert sorted(names) == sorted([*REFERENCES, *NAMES])
     rows = waited_for(
         lambda: (found := by_name(client)) and all(one["unbeatable"] is not None for one in found.values()) and found
@@ -121,12 +123,12 @@ def test_the_league_rates_and_judges_them(client: Client, token: str, folder: Pa
     waited_for(lambda: client.get("/api/league")["stores"][0]["games"][0]["waiting"] == 0)
     answer = client.http.get("/api/league/csv", params=LEAGUE)
     listed = list(csv.DictReader(io.StringIO(answer.content.decode("utf-8-sig"))))
-    assert [one["name"] for one in listed] == names
+    assert [one["player"] for one in listed] == names
     assert listed[0]["unbeatable"] == str(rows[names[0]]["unbeatable"])
 
 
 def by_name(client: Client) -> dict[str, Any]:
-    return {one["name"]: one for one in client.get("/api/league/table", **LEAGUE)["players"]}
+    return {one["player"]: one for one in client.get("/api/league/table", **LEAGUE)["players"]}
 
 
 def test_a_restart_keeps_the_league_and_plays_nothing_twice(client: Client, token: str, folder: Path) -> None:
@@ -302,15 +304,15 @@ class Followed(League):
         self.failing, self.released = failing, threading.Event()
         super().__init__(agents)
 
-    def _answer(self, job: Any) -> dict[str, Any]:
+    def _answer(self, job: JobRequest) -> JobAnswer:
         self.released.wait()
-        players = tuple(job["players"])
+        players = tuple(job.players)
         self.jobs.append(players)
         if len(self.waiting) < 24:
             self.waiting.append(self.shown["waiting"])
         if players in self.failing:
-            return {"failed": "it broke"}
-        return {"mistakes": 0.5} if len(players) == 1 else {}
+            return JobAnswer(failed="it broke")
+        return JobAnswer(Truth(mistakes=0.5) if len(players) == 1 else None)
 
     @property
     def shown(self) -> Any:
@@ -362,7 +364,7 @@ def test_newcomers_are_judged_first_then_meet_policies_then_agents(game: str, pe
     assert not thread.is_alive()
     hashes = [kept.get(name, get_game(game)).sha256 for name in names]
     truth = json.loads((tmp_path / "judged.json").read_text())
-    assert truth == {key: {"mistakes": 0.5} for key in (*hashes, *(f"{game} {one}" for (one,) in judged))}
+    assert truth == {key: asdict(Truth(mistakes=0.5)) for key in (*hashes, *(f"{game} {one}" for (one,) in judged))}
 
     one, two, rule = Entrant("Al", "{}", hashes[0]), Entrant("Bo", "{}", hashes[1]), Entrant("rule")
     with ResultStore(tmp_path / "league.sqlite") as store:
@@ -414,23 +416,23 @@ def test_agents_are_rated_in_groups_and_references_in_the_first(monkeypatch: pyt
     groups = [frozenset({("Al", "a1")}), frozenset({("Bo", "b2")}), frozenset({("Cy", "c3")})]
     known: dict[Any, Any] = {}
     table = LeagueGames(records, groups, known).table
-    assert (table["games"], table["distinct"], table["anchor"]) == (32, len(met), "random")
-    assert [player["name"] for player in table["players"]] == ["Al", "rule", "Bo", "random"]
-    assert {(pair["player"], pair["opponent"]) for pair in table["pairs"]} == {
+    assert (table.games, table.distinct, table.anchor) == (32, len(met), "random")
+    assert [row.player for row in table.players] == ["Al", "rule", "Bo", "random"]
+    assert {(pair.player, pair.opponent) for pair in table.pairs} == {
         *itertools.permutations(("Al", "rule", "random"), 2),
         *itertools.permutations(("Bo", "random"), 2),
     }
-    assert {key: made["games"] for key, made in known.items()} == {
+    assert {key: made.games for key, made in known.items()} == {
         (groups[0], 20): 20, (groups[1], 16): 16, (groups[2], 8): 8
     }  # fmt: skip
     first = known[groups[0], 20]
-    of_rule = {player["name"]: player for player in first["players"]}["rule"]
-    assert of_rule in table["players"] and first["first_advantage"] == table["first_advantage"]
+    of_rule = next(row for row in first.players if row.player == "rule")
+    assert of_rule in table.players and first.first_advantage == table.first_advantage
 
     before = dict(known)
     more = [*records, game_of(GAME, one, rule, 0, 9)]
     table = LeagueGames(more, groups, known).table
-    assert known.keys() == {(groups[0], 21), (groups[1], 16), (groups[2], 8)} and table["games"] == 33
+    assert known.keys() == {(groups[0], 21), (groups[1], 16), (groups[2], 8)} and table.games == 33
     assert all(known[key] is before[key] for key in known.keys() & before.keys())
 
 
@@ -443,7 +445,7 @@ def test_an_agent_alone_is_rated_with_the_references(tmp_path: Path, monkeypatch
             store.add([game_of(GAME, *pair, 0, number)])
     with closing(Followed(kept)) as league:
         table = league.table(Fields(LEAGUE))
-        assert {player["name"] for player in table["players"]} == {"Al", "random"} and table["games"] == 2
+        assert {row.player for row in table.players} == {"Al", "random"} and table.games == 2
 
 
 @pytest.mark.parametrize("game", list(GAMES.values()), ids=list(GAMES))
@@ -460,44 +462,46 @@ def test_the_table_says_what_is_known_of_each_player(
             store.add([game_of(name, first, second, 0)])
     asked = Fields({"store": "league", "game": name})
     with closing(Followed(kept)) as league:
-        unknown = {"unbeatable": None, "beaten_first": None, "beaten_second": None, "mistakes": None}
         table = league.table(asked)
-        rows = {one["name"]: {key: one[key] for key in ("opponent", *unknown)} for one in table["players"]}
-        perfect = {"mistakes": None if game.cells <= SMALL_CELLS else 0.0}
-        assert rows == {
-            "Al": {"opponent": "league:Al"} | unknown,
-            "random": {"opponent": "random"} | unknown,
-            "perfect": {"opponent": "perfect"} | unknown | perfect,
+        unknown, perfect = Truth(), Truth(mistakes=None if game.cells <= SMALL_CELLS else 0.0)
+        rows: list[Any] = list(table.players)
+        assert {row.player: (row.opponent, *(getattr(row, name) for name in vars(unknown))) for row in rows} == {
+            "Al": ("league:Al", *vars(unknown).values()),
+            "random": ("random", *vars(unknown).values()),
+            "perfect": ("perfect", *vars(perfect).values()),
         }
-        assert table["games"] == league.shown["count"] == 6
+        assert table.games == league.shown["count"] == 6
         league.all_jobs()
-        assert {one["name"]: one["mistakes"] for one in league.table(asked)["players"]} == {
+        assert {row.player: row.mistakes for row in cast("list[Any]", league.table(asked).players)} == {
             "Al": 0.5, "random": 0.5, "perfect": 0.5 if game.cells <= SMALL_CELLS else 0.0
         }  # fmt: skip
         other = next(one for one in GAMES if one != name)
-        nothing = {"players": [], "pairs": [], "games": 0}
-        assert league.table(Fields({"store": "league", "game": other})) == nothing
+        assert league.table(Fields({"store": "league", "game": other})) == results.ResultTable()
         kept.get("Al", game).path.unlink()
-        assert league._truth(game, "Al") == unknown
+        assert league._member(game, RatingRow("Al", None, None, None, "", 0.5, 6, 6, 0)).mistakes is None
 
 
 def test_the_process_answers_each_line_with_one_whatever_players_print(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def done(job: Any, store: Path) -> Any:
+    def done(job: JobRequest, store: Path) -> JobAnswer:
         print("a player prints")
-        return {"job": job, "store": str(store)}
+        return JobAnswer(failed=f"{job.game} {store}")
 
     lowered: list[int] = []
     monkeypatch.setattr(os, "nice", lowered.append)
     monkeypatch.setattr(league_player, "do_job", done)
     monkeypatch.setattr(sys, "argv", ["league_player", "games.sqlite", "KInARow-v0:3x3-2"])
-    monkeypatch.setattr(sys, "stdin", io.StringIO("[1]\n[2]\n"))
+    monkeypatch.setattr(
+        sys, "stdin", io.StringIO("".join(json.dumps({"game": game, "players": {}}) + "\n" for game in "ab"))
+    )
     output = sys.stdout
     assert league_player.main() == 0
     monkeypatch.setattr(sys, "stdout", output)
     told = capsys.readouterr()
-    assert list(map(json.loads, told.out.splitlines())) == [{"job": [n], "store": "games.sqlite"} for n in (1, 2)]
+    assert list(map(json.loads, told.out.splitlines())) == [
+        asdict(JobAnswer(failed=f"{game} games.sqlite")) for game in "ab"
+    ]
     assert told.err == 2 * "a player prints\n" and lowered[0] > 0
     monkeypatch.setattr(sys, "argv", ["league_player", "games.sqlite", "no_such_module:Own-v0"])
     with pytest.raises(ValueError, match="no_such_module"):
@@ -506,19 +510,15 @@ def test_the_process_answers_each_line_with_one_whatever_players_print(
 
 def test_a_job_is_ten_games_or_a_judgement_or_the_reason_why_not(tmp_path: Path) -> None:
     store = tmp_path / "league.sqlite"
-    job = {"game": GAME, "players": {"rule": "rule", "random": "random"}}
-    assert league_player.do_job(job, store) == {}
+    assert league_player.do_job(JobRequest(GAME, {"rule": "rule", "random": "random"}), store) == JobAnswer()
     with ResultStore(store) as kept:
         records = list(kept)
     assert len(records) == 10 and len({record.fixture.opening for record in records}) == 5
     assert sum(record.fixture.first.name == "rule" for record in records) == 5
-    truth = league_player.do_job(job | {"players": {"rule": "rule"}}, store)
-    assert truth["unbeatable"] is verdict("rule").unbeatable and set(truth) == {
-        "unbeatable",
-        "beaten_first",
-        "beaten_second",
-    }
-    broken = league_player.do_job(job | {"players": {"Al": str(tmp_path / ("x" * 400 + ".npz"))}}, store)["failed"]
+    rule = verdict("rule")
+    truth = league_player.do_job(JobRequest(GAME, {"rule": "rule"}), store).truth
+    assert truth == Truth(rule.unbeatable, rule.as_first.losing_line, rule.as_second.losing_line)
+    broken = league_player.do_job(JobRequest(GAME, {"Al": str(tmp_path / ("x" * 400 + ".npz"))}), store).failed
     assert len(broken) == 300 and ": " in broken
 
 
@@ -532,7 +532,7 @@ def test_a_member_that_hangs_or_ends_the_process_costs_only_itself(
         "    names = json.loads(line)['players']\n"
         "    if 'Hangs' in names: time.sleep(600)\n"
         "    if 'Dies' in names: os._exit(3)\n"
-        "    print(json.dumps({'mistakes': 0.5}), flush=True)\n"
+        "    print(json.dumps({'truth': None, 'failed': ''}), flush=True)\n"
     )
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *sys.path]))
     monkeypatch.setattr(league_module, "PROCESS", "stand_in")
@@ -555,8 +555,8 @@ def test_openings_and_judgements_fit_every_board() -> None:
         assert found[0] == "" and len(set(found)) == len(found) <= 25
         plies = {2, 4} if get_game(name).cells <= SMALL_CELLS else {4, 6}
         assert name not in GAMES or (len(found) == 25 and set(map(len, found[1:])) == plies)
-    assert judged("rule", get_game("KInARow-v0:6x6-4")) == {}
-    assert 0 < judged("rule", get_game("ConnectFour-v0"))["mistakes"] < 0.5
+    assert judged("rule", get_game("KInARow-v0:6x6-4")) == Truth()
+    assert 0 < (judged("rule", get_game("ConnectFour-v0")).mistakes or 0) < 0.5
 
 
 def test_checkpoints_of_another_game_are_not_offered(tmp_path: Path) -> None:
@@ -571,15 +571,15 @@ def test_the_address_for_others_is_shown_with_its_code() -> None:
     pytest.importorskip("segno")
     server = Server(QUICK)
     with visited(server) as http:
-        about = Client(http).get("/api/about")
+        about = Client(http).get("/api/server")
         assert about["address"] is None and about["league"] is True
         Client(http).refused("GET", "/api/qr", 404)
         server.link = "http://192.168.1.7:8000/"
-        about = Client(http).get("/api/about")
+        about = Client(http).get("/api/server")
         assert (about["address"], about["qr"]) == (server.link, True)
         picture = http.get("/api/qr")
         assert picture.headers["content-type"] == "image/svg+xml" and b"<svg" in picture.content
     server = Server(QUICK)
     server.link = "http://10.0.0.1:8000/"
     with visited(server, "192.168.1.9:81") as http:  # it was reached by that address
-        assert Client(http).get("/api/about")["address"] == "http://192.168.1.9:81/"
+        assert Client(http).get("/api/server")["address"] == "http://192.168.1.9:81/"

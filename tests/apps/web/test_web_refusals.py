@@ -131,7 +131,7 @@ def test_nothing_is_asked_about_a_game_that_is_over(client: Client, question: st
 @pytest.mark.parametrize("name", ["localhost:8000", "LOCALHOST", "[::1]:8000", "192.168.1.7", "games.example.org:80"])
 def test_it_answers_to_its_names_and_to_numbers(name: str) -> None:
     with visited(Server(allowed_hosts=["games.example.org"]), name) as http:
-        assert http.get("/api/about").status_code == 200
+        assert http.get("/api/server").status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -411,7 +411,7 @@ def test_the_server_prepares_what_the_first_visitors_ask(monkeypatch: pytest.Mon
 def test_unknown_addresses_and_methods_are_told_and_every_answer_has_the_headers(client: Client) -> None:
     for path, status in (("/nothing", 404), ("/../app.py", 404), ("/api/nothing", 404), ("/api/reply", 405)):
         assert client.refused("GET", path, status)
-    for path in ("/", "/main.js", "/api/about", "/nothing", "/solve?pos=9"):
+    for path in ("/", "/main.js", "/api/server", "/nothing", "/solve?pos=9"):
         assert HEADERS.items() <= dict(client.http.get(path).headers).items()
     assert "unsafe" not in HEADERS["content-security-policy"]
 
@@ -451,8 +451,8 @@ def test_the_rate_is_limited_by_address() -> None:
     now[0] = 1000  # a long pause earns no more than one burst
     assert [rates.wait("a") for _ in range(4)] == [0, 0, 0, pytest.approx(0.5)]
     with visited(Server(ServerLimits(rate=0.01, burst=2))) as http:
-        assert [http.get("/api/about").status_code for _ in range(3)] == [200, 200, 429]
-        assert int(http.get("/api/about").headers["retry-after"]) > 50
+        assert [http.get("/api/server").status_code for _ in range(3)] == [200, 200, 429]
+        assert int(http.get("/api/server").headers["retry-after"]) > 50
     rates = Rates(1, 1, lambda: 0.0)  # of many addresses those silent for longest are forgotten
     assert not any(rates.wait(str(number)) for number in range(MAX_ADDRESSES + 1))
     assert rates.wait(str(MAX_ADDRESSES)) > 0 == rates.wait("0")
@@ -585,7 +585,7 @@ def test_malformed_requests_never_make_the_server_fail(requests: int, tmp_path: 
     kept, rng, statuses = store.read_bytes(), random.Random(0), Counter[int]()
     quick = ServerLimits(rate=1e9, burst=10**9, exact_seconds=0.02, review_seconds=0.02, move_seconds=0.1)
     with visited(Server(quick, store=store)) as http:
-        known = {path: http.get(path).json() for path in ("/api/about", "/api/opponents", "/api/training/menu")}
+        known = {path: http.get(path).json() for path in ("/api/server", "/api/opponents", "/api/training/menu")}
         for _ in range(requests):
             method, path, keywords = malformed(rng)
             response = http.request(method, path, **keywords)

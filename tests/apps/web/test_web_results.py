@@ -34,13 +34,13 @@ def tournament_client(store: Path) -> Iterator[Client]:
 
 
 def test_ratings_and_the_cross_table_are_those_of_the_package(client: Client, store: Path) -> None:
-    assert client.get("/api/about")["tournament"] is True
+    assert client.get("/api/server")["tournament"] is True
     (only,) = client.get("/api/tournament")["stores"]
     assert only["store"] == "games"
     assert {one["game"]: one["count"] for one in only["games"]} == {"TicTacToe-v0": 72, "ConnectFour-v0": 4}
     found = client.get("/api/tournament/table", **TTT)
     truth = ratings(store, "TicTacToe-v0")
-    assert [one["name"] for one in found["players"]] == list(truth.names)
+    assert [one["player"] for one in found["players"]] == list(truth.names)
     for name in ("elo", "low", "high"):
         assert [one[name] for one in found["players"]] == [getattr(row, name) for row in truth.table()]
     with ResultStore(store) as kept:
@@ -76,7 +76,7 @@ def test_every_game_can_be_replayed(client: Client, store: Path) -> None:
 def test_the_cross_table_is_of_the_best_players(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(results, "CROSSED", 2)
     found = client.get("/api/tournament/table", **TTT)
-    best = {one["name"] for one in found["players"][:2]}
+    best = {one["player"] for one in found["players"][:2]}
     assert len(found["players"]) == 3 and [{one["player"], one["opponent"]} for one in found["pairs"]] == [best, best]
 
 
@@ -85,7 +85,7 @@ def test_the_table_can_be_downloaded(client: Client) -> None:
     assert answer.headers["content-type"].startswith("text/csv")
     assert answer.headers["content-disposition"] == "attachment; filename*=UTF-8''games-TicTacToe-v0.csv"
     header, *rows = answer.content.decode("utf-8-sig").splitlines()
-    assert header.split(",")[:2] == ["name", "elo"] and len(rows) == 3
+    assert header.split(",")[:2] == ["player", "elo"] and len(rows) == 3
 
 
 def test_a_store_is_not_read_again_at_once_and_reading_takes_a_tenth_of_the_time(

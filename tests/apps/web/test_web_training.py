@@ -8,6 +8,7 @@ import os
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,12 +16,14 @@ from typing import Any
 import pytest
 from web_client import Client, visited, waited_for
 
+from tictac_apps.web import training_reports as reports
 from tictac_apps.web import trainings
 from tictac_apps.web.app import Server
 from tictac_apps.web.limits import ServerLimits
 from tictac_apps.web.opponents import NamedOpponents
 from tictac_apps.web.requests import Fields, Refused
 from tictac_apps.web.trainings import Training, Trainings
+from tictac_apps.web.value_display import Explanation
 from tictac_env.games import GAMES
 
 SMALL = {"agent": "QLearning", "game": "TicTacToe-v0", "opponent": "random", "total": 50}
@@ -43,7 +46,7 @@ def test_a_table_is_trained_looked_into_and_played(trainer: Client) -> None:
     menu = trainer.get("/api/training/menu")
     for first in menu["first"].values():
         assert first["preset"] in menu["agents"][first["agent"]]["presets"]
-    small = {one["name"]: one["small"] for one in trainer.get("/api/about")["games"]}
+    small = {one["name"]: one["small"] for one in trainer.get("/api/server")["games"]}
     assert small["TicTacToe-v0"] and not small["ConnectFour-v0"]
     token = trainer.post(BEGIN, **SMALL)["token"]
     assert len(token) >= 20
@@ -110,25 +113,30 @@ def started(folder: Path, seconds: float = 60) -> tuple[Training, threading.Even
     return training, over
 
 
-def reports(*lines: Any) -> tuple[str, ...]:
-    return tuple(line if isinstance(line, str) else json.dumps(line) for line in lines)
+def point(at: int) -> reports.CurvePoint:
+    unknown = dict.fromkeys((field.name for field in fields(reports.CurvePoint)), None)
+    return reports.CurvePoint(**unknown | {"at": at, "exact": False})
+
+
+def lines_of(*parts: reports.Report | str) -> tuple[str, ...]:
+    return tuple(part if isinstance(part, str) else reports.report_line(part) for part in parts)
 
 
 def test_a_training_shows_what_its_process_reports(processes: list[Process], tmp_path: Path) -> None:
-    rows = [{"kind": "row", "at": at} for at in range(501)]
-    lessons = [{"kind": "lesson", "at": at} for at in range(501)]
-    Process.lines = reports(
-        "", "no JSON", {"no": "kind"}, *rows, {"kind": "row"}, *lessons, {"kind": "progress", "done": 777},
-        {"kind": "thoughts", "moves": "5"}, {"kind": "level", "level": 3}, {"kind": "later"}, "{}",
+    points, lessons = [point(at) for at in range(501)], [reports.Lesson(at, "5", ()) for at in range(501)]
+    thoughts, level = reports.WatchedThoughts(500, "5", Explanation("nothing", "", ())), reports.BeatenLevel(500, 3)
+    Process.lines = lines_of(
+        "", "no JSON", "7", '{"no": "kind"}', *points, '{"kind": "CurvePoint"}', *lessons,
+        reports.Progress(777), thoughts, level, '{"kind": "later"}', '{"kind": "Progress", "done": "many"}', "{}",
     )  # fmt: skip
     training, over = started(tmp_path)
     waited_for(lambda: training.level)
     report = training.report(0)
-    assert [row["at"] for row in report["rows"]] == report["lessons"] == list(range(500))
-    assert (report["done"], report["thoughts"], report["level"]) == (777, {"moves": "5"}, {"level": 3})
+    assert [row.at for row in report["rows"]] == report["lessons"] == list(range(500))
+    assert (report["done"], report["thoughts"], report["level"]) == (777, thoughts, level)
     assert (report["state"], report["reason"], report["kept"], report["saved"]) == ("running", "", "", False)
     assert (report["total"], report["unit"], report["plan"]) == (50, "games", {"total": 50})
-    assert training.report(498)["rows"] == [{"at": 498}, {"at": 499}] and training.lesson(499) == {"at": 499}
+    assert training.report(498)["rows"] == points[498:500] and training.lesson(499) == lessons[499]
     with pytest.raises(Refused, match="there are 500 games to walk through, and no number 500") as refused:
         training.lesson(500)
     assert refused.value.status_code == 404
@@ -149,18 +157,18 @@ def test_a_training_shows_what_its_process_reports(processes: list[Process], tmp
 @pytest.mark.parametrize(
     ("last", "state", "reason"),
     [
-        ({"kind": "end", "proven": True, "stopped": False}, "proven", ""),
-        ({"kind": "end", "proven": True, "stopped": True}, "proven", ""),
-        ({"kind": "end", "proven": False, "stopped": True}, "stopped", ""),
-        ({"kind": "end", "proven": False, "stopped": False}, "done", ""),
-        ({"kind": "error", "reason": "no memory"}, "failed", "no memory"),
-        ({"kind": "progress", "done": 1}, "failed", "its process exited without a result"),
+        (reports.End(stopped=False, proven=True), "proven", ""),
+        (reports.End(stopped=True, proven=True), "proven", ""),
+        (reports.End(stopped=True, proven=False), "stopped", ""),
+        (reports.End(stopped=False, proven=False), "done", ""),
+        (reports.Failure("no memory"), "failed", "no memory"),
+        (reports.Progress(1), "failed", "its process exited without a result"),
     ],
 )
 def test_a_training_ends_as_its_process_says(
-    last: Any, state: str, reason: str, processes: list[Process], tmp_path: Path
+    last: reports.Report, state: str, reason: str, processes: list[Process], tmp_path: Path
 ) -> None:
-    Process.lines = reports(last)
+    Process.lines = lines_of(last)
     training, over = started(tmp_path)
     processes[0].ended.set()
     assert over.wait(20) and (training.state, training.reason) == (state, reason)
@@ -231,7 +239,7 @@ def test_games_of_ones_own_are_offered_played_and_trained(own_game: str) -> None
     Path("random.py").write_text("raise ImportError('the current folder hides a module of Python')")
     with visited(Server(ServerLimits(rate=1e6, burst=10**6, sizes=0), games=[own_game, "KInARow-v0:3x3-2"])) as http:
         client = Client(http)
-        names = [one["name"] for one in client.get("/api/about")["games"]]
+        names = [one["name"] for one in client.get("/api/server")["games"]]
         assert names == [*GAMES, "KInARow-v0:3x3-2"] and names[-2] == "Own-v0"
         for name in names[-2:]:
             assert client.post(REPLY, game=name, moves="1", opponent="rule")["position"]["game"] == name
@@ -309,6 +317,6 @@ def test_trainings_are_limited_forgotten_or_not_offered() -> None:
         time.sleep(0.5)
         Client(http).refused("POST", LOOK, 404, token=token)
     with visited(Server(training=False)) as http:
-        assert Client(http).get("/api/about")["training"] is False
+        assert Client(http).get("/api/server")["training"] is False
         Client(http).refused("POST", BEGIN, 404, **SMALL)
         Client(http).refused("POST", REPLY, 404, opponent="training:x")

@@ -16,9 +16,11 @@ from gymnasium.error import Error
 from tictac_apps.language_models.harness import BoardHarness
 from tictac_apps.language_models.session import OPPONENT, TextSession
 from tictac_env.checks import flag
+from tictac_env.envs.single import Start
 from tictac_env.games import Game, get_game
 from tictac_env.lazy import needing
-from tictac_env.position import Position
+from tictac_env.policies import PlayerLike
+from tictac_env.storage import JsonObject
 
 with needing("mcp 2 is missing", "llm"):
     from mcp.server.mcpserver import MCPServer
@@ -72,13 +74,13 @@ class BoardGames:
     def __init__(
         self,
         game: str | Game = "TicTacToe-v0",
-        opponent: Any = OPPONENT,
+        opponent: PlayerLike | None = OPPONENT,
         hints: bool = False,
-        start: str | Sequence[Position | str] | None = None,
+        start: Start | None = None,
         **options: Any,
     ) -> None:
         self._hints = flag("hints", hints)
-        self._options: dict[str, Any] = {
+        self._options: JsonObject = {
             "reward": "outcome",
             "harness": BoardHarness(list_moves=False, instruction=INSTRUCTION),
             "start": start,
@@ -164,7 +166,7 @@ class BoardGames:
         return "\n".join(lines)
 
 
-def make_server(game: str | Game = "TicTacToe-v0", opponent: Any = OPPONENT, **options: Any) -> MCPServer:
+def make_server(game: str | Game = "TicTacToe-v0", opponent: PlayerLike | None = OPPONENT, **options: Any) -> MCPServer:
     """A server with the tools new_game, move and board; `make_server().run()` serves on stdin and stdout.
 
     Args:

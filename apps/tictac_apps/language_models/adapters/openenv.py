@@ -11,6 +11,7 @@ from gymnasium.error import ResetNeeded
 from tictac_apps.language_models.session import TextSession, Turn
 from tictac_env.games import Game
 from tictac_env.lazy import needing
+from tictac_env.storage import JsonObject
 
 with needing("openenv is missing", package="openenv>=0.10"):
     from openenv.core.client_types import StepResult
@@ -163,15 +164,15 @@ class BoardGameClient(EnvClient):  # type: ignore[misc]
         {'answer': '5'}
     """
 
-    def _step_payload(self, action: BoardGameAction) -> dict[str, Any]:
+    def _step_payload(self, action: BoardGameAction) -> JsonObject:
         return {"answer": action.answer}
 
-    def _parse_result(self, payload: dict[str, Any]) -> Any:
+    def _parse_result(self, payload: JsonObject) -> Any:
         result = {name: payload[name] for name in ("reward", "done") if name in payload}
         observation = BoardGameObservation(**{**payload["observation"], **result})
         return StepResult(observation=observation, reward=observation.reward, done=observation.done)
 
-    def _parse_state(self, payload: dict[str, Any]) -> BoardGameState:
+    def _parse_state(self, payload: JsonObject) -> BoardGameState:
         return BoardGameState(**payload)
 
 

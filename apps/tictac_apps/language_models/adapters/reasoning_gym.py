@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
-from typing import Any
 
 from tictac_apps.language_models.harness import BoardHarness
 from tictac_apps.language_models.session import TextSession
@@ -12,6 +11,7 @@ from tictac_env.checks import flag, positive, whole
 from tictac_env.games import game_name, get_game
 from tictac_env.lazy import needing
 from tictac_env.position import symmetry_class
+from tictac_env.storage import JsonObject
 
 with needing("reasoning-gym is missing", package="reasoning-gym>=0.1.25"):
     from reasoning_gym.factory import ProceduralDataset, register_dataset
@@ -89,7 +89,7 @@ class BestMoveDataset(ProceduralDataset):  # type: ignore[misc]  # it has no typ
         super().__init__(config, config.seed, config.size)
         self._session = TextSession(config.game, opponent=None, start=f"random:{config.plies}", harness=HARNESS)
 
-    def __getitem__(self, idx: int) -> dict[str, Any]:
+    def __getitem__(self, idx: int) -> JsonObject:
         """The question with a number from 0 to `size` - 1, the same for the same seed.
 
         Raises:
@@ -119,7 +119,7 @@ class BestMoveDataset(ProceduralDataset):  # type: ignore[misc]  # it has no typ
         }
         return {"question": turn.prompt, "answer": max(values, key=values.__getitem__), "metadata": metadata}
 
-    def score_answer(self, answer: str | None, entry: dict[str, Any]) -> float:
+    def score_answer(self, answer: str | None, entry: JsonObject) -> float:
         """The score of an answer in [0, 1]: 1 for a best move, less half of the value that another move gives away.
 
         An answer is a number, alone or as "Move: 5" in the last line. Any other answer scores 0, an illegal move too.

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from tictac_apps.language_models.session import TextSession
 from tictac_env.checks import positive
 from tictac_env.lazy import needing
+from tictac_env.storage import JsonObject
 
 with needing("skyrl-gym is missing", package="skyrl-gym>=0.4"):
     import skyrl_gym
@@ -46,7 +44,7 @@ class BoardGameTextEnv(BaseTextEnv):  # type: ignore[misc]  # it has no type ann
         (1.0, True, {'won': 1.0, 'drawn': 0.0, 'score': 1.0, 'regret': 0.0, 'wrong_answers': 0.0})
     """
 
-    def __init__(self, env_config: Mapping[str, Any] | None = None, extras: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, env_config: JsonObject | None = None, extras: JsonObject | None = None) -> None:
         super().__init__()
         config, row = dict(env_config or {}), dict((extras or {}).get("extra_info") or {})
         if unknown := [name for name in config if name not in (*OPTIONS, "max_turns")]:
@@ -60,7 +58,7 @@ class BoardGameTextEnv(BaseTextEnv):  # type: ignore[misc]  # it has no type ann
             raise ValueError("opponent must be a player, not None: an episode has one seat")
         self._wrong = 0
 
-    def init(self, prompt: list[dict[str, str]]) -> tuple[list[dict[str, str]], dict[str, Any]]:
+    def init(self, prompt: list[dict[str, str]]) -> tuple[list[dict[str, str]], dict[str, object]]:
         """Begins the game, and adds its first question to the messages of the row.
 
         Raises:

@@ -47,7 +47,7 @@ class BoardGameTools:
         if self._session.opponent is None:
             raise ValueError("opponent must be a player, not None: the tools have one seat")
 
-    def reset(self, seed: int | None = None, position: str | None = None, **row: Any) -> str:
+    def reset(self, seed: int | None = None, position: str | None = None, **row: object) -> str:
         """Begins a game; TRL appends the prompt to the row's last message.
 
         Raises:

@@ -12,6 +12,7 @@ from typing import Any
 
 from tictac_apps.language_models.session import OPPONENT, TextSession
 from tictac_env.lazy import needing
+from tictac_env.storage import JsonObject
 
 with needing("verifiers is missing", package="verifiers>=0.4,<0.5"):
     import verifiers.v1 as vf
@@ -41,7 +42,7 @@ class BoardGameConfig(vf.TasksetConfig):  # type: ignore[misc]  # verifiers has 
 class BoardGameData(vf.TaskData):  # type: ignore[misc]
     """A game: the arguments of its session, and its seed."""
 
-    session: dict[str, Any]
+    session: JsonObject
     seed: int
 
 

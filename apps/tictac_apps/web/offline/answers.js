@@ -151,7 +151,7 @@ async function review({ game, known, prover }, final) {
 const unknown = (known, positions) => positions.filter((position) => score(known, position) === null);
 
 function valueInWords(position, found) {
-  const { text, in: stones } = inWords(position, found);
+  const { text, stones } = inWords(position, found);
   if (!found) return text;
   const winner = position.game.sides[found > 0 ? position.seat : 1 - position.seat];
   if (position.over) return `${winner} has won`;
@@ -159,7 +159,7 @@ function valueInWords(position, found) {
 }
 
 const ANSWERS = {
-  "/api/about": () => ({
+  "/api/server": () => ({
     games: Object.entries(globalThis.TICTAC).map(([name, { title }]) => ({ name, title })),
     names: Object.entries(PLAYERS).map(([name, shown]) => ({ name, shown: capital(shown) })),
     sizes: false,

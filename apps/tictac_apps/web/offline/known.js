@@ -89,15 +89,15 @@ export function scores(source, position) {
   return new Map(found.map(([action, after]) => [action, after === null ? null : 0 - after]));
 }
 
-// A score in words, for the side to move; `in` is the number of stones of the winner's that it takes.
+// A score in words, for the side to move; `stones` is the number of stones of the winner's that it takes.
 export function inWords({ game, ply }, score) {
-  if (score === null) return { outcome: null, in: null, text: "not known exactly" };
-  if (score === 0) return { outcome: "draw", in: null, text: "a draw" };
+  if (score === null) return { outcome: null, stones: null, text: "not known exactly" };
+  if (score === 0) return { outcome: "draw", stones: null, text: "a draw" };
   const left = game.cells - ply;
   const outcome = score > 0 ? "win" : "loss";
-  if (Math.abs(score) === WON) return { outcome, in: null, text: `a ${outcome}` };
+  if (Math.abs(score) === WON) return { outcome, stones: null, text: `a ${outcome}` };
   const stones = ((score > 0 ? left + 1 : left) >> 1) - Math.abs(score) + 1;
-  return { outcome, in: stones, text: `a ${outcome} in ${inMoves(stones)}` };
+  return { outcome, stones, text: `a ${outcome} in ${inMoves(stones)}` };
 }
 
 export const inMoves = (count) => `${count} ${count === 1 ? "move" : "moves"}`;

@@ -95,7 +95,7 @@ function thoughtPart(kind, move, best, framed) {
 }
 
 function exactPart(move) {
-  const text = move.outcome ? SHORT[move.outcome] + (move.in || "") : move.text.startsWith("at") ? "≈" : "?";
+  const text = move.outcome ? SHORT[move.outcome] + (move.stones || "") : move.text.startsWith("at") ? "≈" : "?";
   const kind = `exact ${move.outcome || "open"}${move.best ? " top" : ""}`;
   const element = () => el("span", { class: kind, title: move.text }, text);
   return { spoken: move.text + (move.best ? ", best" : ""), element };

@@ -78,19 +78,19 @@ function trouble(text) {
 async function start() {
   startTheme();
   startWords();
-  const about = await get("/api/about");
-  startAddress(about);
-  const table = new Table(about, trouble);
+  const site = await get("/api/server");
+  startAddress(site);
+  const table = new Table(site, trouble);
   const views = { play: (state) => table.follow(state) };
   const opened = {}; // on their first visit
-  if (about.training) {
-    views.train = async () => (opened.train ??= new Training(about, await get("/api/training/menu"), table, trouble));
+  if (site.training) {
+    views.train = async () => (opened.train ??= new Training(site, await get("/api/training/menu"), table, trouble));
   }
-  if (about.tournament) {
+  if (site.tournament) {
     const path = "/api/tournament";
     views.tournament = async () => (opened.tournament ??= new Tournament("tournament", path, await get(path), trouble));
   }
-  if (about.league) {
+  if (site.league) {
     const path = "/api/league";
     views.league = async () => (opened.league ??= new Tournament("league", path, await get(path), trouble)).look();
   }

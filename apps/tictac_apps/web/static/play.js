@@ -23,8 +23,8 @@ const LINES = {
 };
 
 export class Table {
-  constructor(about, trouble) {
-    this.usual = about.games[0]; // the game that is shown if a link names none
+  constructor(site, trouble) {
+    this.usual = site.games[0]; // the game that is shown if a link names none
     this.trouble = trouble; // shows an error, or nothing
     this.said = "";
     this.fault = ""; // of the link that was followed
@@ -38,7 +38,7 @@ export class Table {
     this.runs = 0;
     this.answering = null; // settles when the opponent has answered
     this.board = new Board(byId("board"), { play: (move) => this.play(move), illegal: (text) => this.say(text) });
-    this.setup = new Setup(byId("setup"), about, (chosen) => this.attempt(() => this.change(chosen)));
+    this.setup = new Setup(byId("setup"), site, (chosen) => this.attempt(() => this.change(chosen)));
     const on = (id, event, action) => byId(id).addEventListener(event, (found) => this.attempt(() => action(found)));
     on("retry", "click", () => (this.answering = this.answer(++this.turn)));
     on("run", "click", () => (this.running ? this.pause() : this.run()));

@@ -142,10 +142,10 @@ function ratingTable({ players, anchor }, game) {
     const ends = { from: place(one.low ?? least), to: place(one.high ?? least + width) };
     const span = el("i", { class: `span${one.high === null ? " open" : ""}`, vars: ends });
     const dot = one.elo === null ? null : el("i", { class: "point", vars: { from: place(one.elo) } });
-    const play = () => el("a", { href: linkTo({ view: "play", game, opponent: one.opponent, seat: "first" }) }, one.name);
+    const play = () => el("a", { href: linkTo({ view: "play", game, opponent: one.opponent, seat: "first" }) }, one.player);
     return el("tr", {},
-      el("th", { scope: "row" }, one.opponent ? play() : one.name),
-      el("td", { class: "number" }, one.name === anchor ? "0" : ratingText(one)),
+      el("th", { scope: "row" }, one.opponent ? play() : one.player),
+      el("td", { class: "number" }, one.player === anchor ? "0" : ratingText(one)),
       el("td", { class: "scale" }, el("div", { class: "track", "aria-hidden": "true" }, span, dot)),
       el("td", { class: judged ? "number wide" : "number" }, percent(one.score)),
       el("td", { class: "number wide" }, count(one.games)),
@@ -160,13 +160,13 @@ function ratingTable({ players, anchor }, game) {
   return tableOf("ratings", heads, rows);
 }
 
-function truthOf({ name, unbeatable, beaten_first, beaten_second, mistakes }, game) {
+function truthOf({ player, unbeatable, beaten_first, beaten_second, mistakes }, game) {
   if (unbeatable) return el("strong", { class: "good" }, "✓ unbeatable");
   if (mistakes !== null) return `${percent(mistakes)} % mistakes`;
   if (unbeatable === null) return "–";
   const seats = [["first", beaten_first], ["second", beaten_second]].filter(([, moves]) => moves !== null);
   const links = seats.map(([seat, moves]) => {
-    const names = seat === "first" ? { first: name, second: "you" } : { first: "you", second: name };
+    const names = seat === "first" ? { first: player, second: "you" } : { first: "you", second: player };
     return el("a", { href: linkTo({ view: "play", game, moves, at: 0, opponent: NOBODY, ...names }) }, `as ${seat}`);
   });
   return [el("span", { class: "bad" }, "✗ beaten "), ...links.flatMap((link, i) => (i ? [", ", link] : [link]))];
@@ -182,7 +182,7 @@ function ratingText({ elo, low, high }) {
 function crossTable({ players, pairs }, choose) {
   const found = new Map(pairs.map((pair) => [`${pair.player}\n${pair.opponent}`, pair]));
   const crossed = new Set(pairs.map((pair) => pair.player)); // the best, if there are many
-  const names = players.map((one) => one.name).filter((name) => crossed.has(name));
+  const names = players.map((one) => one.player).filter((name) => crossed.has(name));
   const cell = (pair) => {
     if (!pair) return el("td", { class: "none" });
     const { player, opponent, score, expected, as_first, as_second } = pair;

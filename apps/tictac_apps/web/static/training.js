@@ -147,7 +147,7 @@ const SEATS = { first: "first", second: "second", random: "random in each game",
 const OPPONENTS = ["random", "rule", "minimax", "minimax:2", "mcts:50", "level:3", "level:6", "perfect:0.3", "perfect"];
 const ITSELF = "itself";
 const SMALL = ["KInARow-v0:3x4-3", "KInARow-v0:3x4-3,gravity=False"];
-const range = (low, high) => `${low.toLocaleString("en", { maximumFractionDigits: 9 })} to ${count(high)}`;
+const range = (low, high) => `${count(low)} to ${count(high)}`;
 
 // A labelled input with its limits below it.
 function field(label, input, limits) {
@@ -261,11 +261,11 @@ class Plan {
     this.seat.value = plan.play_as;
     this.total.value = plan.total;
     this.unit.textContent = unit === "steps" ? "Steps" : "Games";
-    this.inputs = Object.entries(settings).map(([setting, limits]) => {
-      const value = JSON.stringify(plan.settings[setting] ?? limits.usual);
-      return { setting, ...limits, input: el("input", { value, spellcheck: "false", "data-setting": setting }) };
+    this.inputs = Object.entries(settings).map(([setting, offer]) => {
+      const value = JSON.stringify(plan.settings[setting] ?? offer.usual);
+      return { setting, ...offer, input: el("input", { value, spellcheck: "false", "data-setting": setting }) };
     });
-    const shown = ({ setting, label, low, high, input }) => field(label, input, limitsOf(setting, range(low, high)));
+    const shown = ({ setting, label, limits, input }) => field(label, input, limitsOf(setting, limits));
     this.main.replaceChildren(...this.inputs.map(shown));
     this.update();
   }
