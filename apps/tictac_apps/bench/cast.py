@@ -46,7 +46,7 @@ class RunScale:
     shorter: float = 1
 
 
-QUICKLY = {
+USUALLY = {
     "TicTacToe-v0": RunScale(40, 10_000, 100_000, 100_000, 10_000, 0, 20),
     "ConnectFour-v0": RunScale(20, 1_500, 1_000, 200_000, 200, 2_000, 6),
 }
@@ -99,20 +99,31 @@ LEARNERS: dict[str, dict[str, CastLearner]] = {
 }
 """The learners of each game by their names in tables."""
 NEEDING_TORCH = ("DQN", "MaskablePPO", "FittedQ")
-QUICK: dict[str, tuple[str, ...]] = {
+OPPONENTS: dict[str, tuple[str, ...]] = {
     "TicTacToe-v0": (
-        *("random", "rule", "minimax:2", "level:5", "minimax", "mcts:100", "mcts:1000", "ValueIteration", "QLearning"),
-        *("QLearning infallible", "Sarsa", "MonteCarlo", "ValueTD", "AlphaZero", "DQN", "MaskablePPO"),
+        *("random", "rule", "minimax:2", "level:3", "level:5", "level:8", "minimax", "perfect"),
+        *("mcts:100", "mcts:1000"),
     ),
     "ConnectFour-v0": (
         *("random", "rule", "level:2", "level:4", "level:9", "minimax:4", "mcts:100", "mcts:1000", "perfect"),
-        *("ntuple", "ntuple:proven", "QLearning", "MonteCarlo", "NTupleTD", "AlphaZero", "DQN", "MaskablePPO"),
+        *("ntuple", "ntuple:proven"),
     ),
 }
-FULL: dict[str, tuple[str, ...]] = {
-    "TicTacToe-v0": (*QUICK["TicTacToe-v0"], "level:3", "level:8", "QLearning self-play"),
+"""The opponents that need no training; their results among themselves come with the package (`shipped.py`)."""
+USUAL: dict[str, tuple[str, ...]] = {
+    "TicTacToe-v0": (
+        *(*OPPONENTS["TicTacToe-v0"], "ValueIteration", "QLearning", "QLearning infallible", "Sarsa", "MonteCarlo"),
+        *("ValueTD", "AlphaZero", "DQN", "MaskablePPO"),
+    ),
     "ConnectFour-v0": (
-        *(*QUICK["ConnectFour-v0"], *(f"level:{number}" for number in (3, 5, 6, 7, 8, 10)), "minimax:2", "minimax:8"),
+        *(*OPPONENTS["ConnectFour-v0"], "QLearning", "MonteCarlo", "NTupleTD", "AlphaZero", "DQN", "MaskablePPO"),
+    ),
+}
+"""The usual cast of each game."""
+FULL: dict[str, tuple[str, ...]] = {
+    "TicTacToe-v0": (*USUAL["TicTacToe-v0"], "QLearning self-play"),
+    "ConnectFour-v0": (
+        *(*USUAL["ConnectFour-v0"], *(f"level:{number}" for number in (3, 5, 6, 7, 8, 10)), "minimax:2", "minimax:8"),
         *("FittedQ", "GameTree"),
     ),
 }
@@ -282,7 +293,7 @@ def one_move_rule(player: Player, game: Game) -> str:
 
 
 def scale_of(game: str, full: bool, **changes: Any) -> RunScale:
-    """The amount of work on a game: the quick setting or the full one, with those `changes` that are not None."""
+    """The amount of work on a game: the usual setting or the full one, with those `changes` that are not None."""
     settings = {name: value for name, value in changes.items() if value is not None}
-    scales = FULLY if full else QUICKLY
+    scales = FULLY if full else USUALLY
     return replace(scales.get(game, scales["ConnectFour-v0"]), **settings)
