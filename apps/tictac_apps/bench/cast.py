@@ -83,16 +83,16 @@ LEARNERS: dict[str, dict[str, CastLearner]] = {
         "MonteCarlo": CastLearner("MonteCarlo", "S3"),
         "ValueTD": CastLearner("ValueTD", "S3-improved"),
         "AlphaZero": CastLearner("AlphaZero", changes={"total": 2_000}),
-        "DQN": CastLearner("DQN", seconds=35),
-        "MaskablePPO": CastLearner("MaskablePPO", seconds=40),
+        "DQN": CastLearner("DQN", seconds=18),
+        "MaskablePPO": CastLearner("MaskablePPO", seconds=36),
     },
     "ConnectFour-v0": {
         "QLearning": CastLearner("QLearning", "self-play", {"total": 20_000}),
         "MonteCarlo": CastLearner("MonteCarlo", "S3", {"total": 20_000}),
-        "NTupleTD": CastLearner("NTupleTD", changes={"tuples": 120, "total": 1_100_000}, seconds=45),
-        "AlphaZero": CastLearner("AlphaZero", changes={"total": 25_000}, seconds=50),
-        "DQN": CastLearner("DQN", changes={"total": 400_000}, seconds=33),
-        "MaskablePPO": CastLearner("MaskablePPO", changes={"total": 300_000}, seconds=48),
+        "NTupleTD": CastLearner("NTupleTD", changes={"tuples": 120, "total": 1_100_000}, seconds=52),
+        "AlphaZero": CastLearner("AlphaZero", changes={"total": 25_000}, seconds=41),
+        "DQN": CastLearner("DQN", changes={"total": 400_000}, seconds=35),
+        "MaskablePPO": CastLearner("MaskablePPO", changes={"total": 300_000}, seconds=57),
         "FittedQ": CastLearner("FittedQ", "S4", seconds=600),
         "GameTree": CastLearner("GameTree", seconds=300),
     },
@@ -136,6 +136,8 @@ NOTES = {
 """Remarks on players that their budgets do not state."""
 SLOW = {"level:9": 15.0, "perfect": 6.0, "random": 6.0, "mcts:1000": 6.0, "level:2": 4.0, "level:10": 60.0}
 """Seconds that judging these takes on Connect Four, about."""
+PLAYING = {"TicTacToe-v0": 0.002, "ConnectFour-v0": 0.02}
+"""CPU seconds of a game, about."""
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,9 @@ from dataclasses import asdict
 from pathlib import Path
 
 from tictac_apps.bench.bench_record import PhaseSeconds
+from tictac_apps.bench.cast import Contestant
 from tictac_apps.bench.judging import Judged, PlayerJob
+from tictac_apps.bench.learning import part_done
 from tictac_apps.bench.records import RunStore
 from tictac_apps.bench.shipped import shipped_results
 from tictac_env.arena import ResultStore
@@ -112,36 +114,86 @@ class Judgements:
         yield from ((key, self.kept(key)) for key in keys if key not in todo)
         yield from self.made(todo)
 
-    def made(self, todo: Sequence[Key]) -> Iterator[tuple[Key, Judged]]:
-        """The judgements of players that have none, as they are made."""
+    def made(self, todo: Sequence[Key], more: float = 0.0) -> Iterator[tuple[Key, Judged]]:
+        """The judgements of players that have none, as they are made.
+
+        Args:
+            todo: the players.
+            more: what the whole run takes besides, about: CPU seconds, which the remaining time includes.
+        """
         if not todo:
             return
-        of = self._contestants
-        whole, done = sum(of[key].seconds for key in todo), list[Key]()
-        begun = dict[Key, float]()
+        pace = Pace({key: self._contestants[key] for key in todo})
 
         def next_jobs() -> Iterator[Key]:
             for key in todo:
-                begun[key] = time.monotonic()
+                pace.begin(key)
                 yield key
 
-        with lines_every(SECONDS), progress_bar(whole, "train and judge") as update:
+        with lines_every(SECONDS), progress_bar(pace.total + more, "train and judge") as update:
 
             def tell() -> None:
-                now, under_way = time.monotonic(), list(begun.items())
-                part = sum(min(now - since, 0.9 * of[key].seconds) for key, since in under_way)
-                names = ", ".join(f"{name} ({TITLES.get(game, game)})" for (game, name), _ in under_way)
-                text = f"{len(done)} of {len(todo)} players; under way: {names}"
-                update(sum(of[key].seconds for key in done) + part, text)
+                update(pace.done(), pace.text())
 
             with _each_second(tell):
                 for key, judged in _each(self._job, next_jobs()):
                     self._store.add(self._settings[key], asdict(judged))
-                    done.append(key)
-                    begun.pop(key, None)
+                    pace.end(key)
                     self._clock.add(vars(judged.seconds))
                     tell()
                     yield key, judged
+
+
+class Pace:
+    """The work of some players that is done: seconds of it as the cast estimates them (`Contestant.seconds`).
+
+    Of a training under way the last report says how much is done; from there it goes on as all work so far.
+
+    Args:
+        players: the players that are to be judged.
+    """
+
+    def __init__(self, players: Mapping[Key, Contestant]) -> None:
+        self._players = players
+        self._begun: dict[Key, float] = {}
+        self._reports: dict[Key, tuple[float, float]] = {}
+        self._ended: dict[Key, float] = {}
+        self.total = sum(player.seconds for player in players.values())
+
+    def begin(self, key: Key) -> None:
+        """A player's work begins."""
+        self._begun[key] = time.monotonic()
+
+    def end(self, key: Key) -> None:
+        """A player's work has ended."""
+        self._ended[key] = time.monotonic() - self._begun.pop(key, time.monotonic())
+        self._reports.pop(key, None)
+
+    def done(self) -> float:
+        """The work that is done, at most `total`."""
+        now, known, spent = time.monotonic(), 0.0, 0.0
+        running = list(self._begun.items())
+        for key, began in running:
+            part = part_done(self._players[key].source)
+            if part > self._reports.get(key, (0.0, 0.0))[0]:
+                self._reports[key] = part, now
+            if key in self._reports:
+                part, when = self._reports[key]
+                known, spent = known + part * self._players[key].seconds, spent + when - began
+        known += sum(self._players[key].seconds for key in self._ended)
+        spent += sum(self._ended.values())
+        speed = known / spent if spent > 0 else 1.0
+        work = sum(self._players[key].seconds for key in self._ended)
+        for key, began in running:
+            part, when = self._reports.get(key, (0.0, began))
+            seconds = self._players[key].seconds
+            work += min(part * seconds + speed * (now - when), 0.95 * seconds)
+        return work
+
+    def text(self) -> str:
+        """The number of players that are judged, and those whose work is under way."""
+        names = ", ".join(f"{name} ({TITLES.get(game, game)})" for game, name in list(self._begun))
+        return f"{len(self._ended)} of {len(self._players)} players; under way: {names}"
 
 
 @contextlib.contextmanager

@@ -22,13 +22,46 @@ WORTH_COMPILING = 8_000
 """Tables that learn from fewer games need no compiled loop."""
 
 
-def curve_of(agent: Any, plan: Plan, every: int, scale: RunScale) -> LearningCurve:
+class ReportingCurve(LearningCurve):
+    """A learning curve that writes the part of the training that is done to a file, for others to read.
+
+    Args:
+        file: the file.
+        total: the length of the training.
+        options: those of `LearningCurve`.
+    """
+
+    def __init__(self, file: Path, total: int, **options: Any) -> None:
+        super().__init__(**options)
+        self._file, self._total = file, total
+
+    def add(self, agent: Any) -> CurveRow:
+        row = super().add(agent)
+        save_text(self._file, str(min(1.0, (row.games or row.timesteps or 0) / self._total)))
+        return row
+
+
+def progress_file(agent: str | Path) -> Path:
+    """The file that has the part of an agent's training that is done, by the file of the agent."""
+    return Path(agent).with_suffix(".progress")
+
+
+def part_done(agent: str | Path) -> float:
+    """The part of an agent's training that is done, in [0, 1]; 0 if there is no report."""
+    try:
+        return float(progress_file(agent).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return 0.0
+
+
+def curve_of(agent: Any, plan: Plan, every: int, scale: RunScale, file: Path) -> LearningCurve:
     """The learning curve of a training, judged as exactly as the scale says; on a small game a network ends at its
-    proof.
+    proof. `file` gets the part that is done.
     """
     most = most_positions(as_policy(agent, plan.rules), plan.rules, scale)
     judge = Judge(plan.rules, scale.exact_games, most)
-    return LearningCurve(every, until_proven=plan.kind == "network" and plan.is_small, judge=judge)
+    until_proven = plan.kind == "network" and plan.is_small
+    return ReportingCurve(file, plan.length, every=every, until_proven=until_proven, judge=judge)
 
 
 def points_of(curve: LearningCurve) -> tuple[CurvePoint, ...]:
@@ -51,8 +84,11 @@ def train_player(training: TrainingRun, folder: Path, scale: RunScale) -> Traini
     if file.exists() and record.exists():
         return _read(record)
     train = {"planner": _planned, "network": _trained_network}.get(training.kind, _trained_learner)
-    agent, seconds, curve = train(training, scale)
+    progress = progress_file(file)
+    progress.unlink(missing_ok=True)  # of a training that was killed
+    agent, seconds, curve = train(training, scale, progress)
     agent.save(file)
+    progress.unlink(missing_ok=True)
     games, steps = (curve[-1].games, curve[-1].steps) if curve else (None, None)
     content = Training(training.sentence(games, steps), training.command, games, steps, round(seconds, 2), tuple(curve))
     save_text(record, json.dumps(asdict(content)))
@@ -75,30 +111,30 @@ Trained = tuple[Any, float, tuple[CurvePoint, ...]]
 """The agent, the CPU seconds of learning, and the points of its curve."""
 
 
-def _planned(training: TrainingRun, scale: RunScale) -> Trained:
+def _planned(training: TrainingRun, scale: RunScale, progress: Path) -> Trained:
     planner: Any = getattr(tictac_agents, training.algorithm)
     began = time.process_time()
     agent = planner.preset(training.preset).learn(progress_bar=False)
     return agent, time.process_time() - began, ()
 
 
-def _trained_learner(training: TrainingRun, scale: RunScale) -> Trained:
+def _trained_learner(training: TrainingRun, scale: RunScale, progress: Path) -> Trained:
     """Trains a table, or an agent that learns from games of its own."""
     plan: Any = training.plan
     learner = plan.new_agent()
     if plan.kind == "table" and plan.length >= WORTH_COMPILING:
         learner.compile()  # beforehand, so that no compiling is in the curve
-    curve = curve_of(learner, plan, training.every(plan.length), scale)
+    curve = curve_of(learner, plan, training.every(plan.length), scale, progress)
     learner.learn(**{f"total_{UNITS[plan.kind]}": plan.length}, callback=curve, progress_bar=False)
     points = points_of(curve)
     return learner, points[-1].cpu_seconds, points
 
 
-def _trained_network(training: TrainingRun, scale: RunScale) -> Trained:
+def _trained_network(training: TrainingRun, scale: RunScale, progress: Path) -> Trained:
     """Trains a network of Stable-Baselines3; on a small game the run ends once it is proven unbeatable."""
     plan: Any = training.plan
     model = plan.new_agent()
-    curve = curve_of(model, plan, training.every(plan.length), scale)
+    curve = curve_of(model, plan, training.every(plan.length), scale, progress)
     model.learn(plan.length, lambda *_: curve(model))
     if curve.rows[-1].timesteps != model.num_timesteps:
         curve.add(model)

@@ -33,6 +33,7 @@ from tictac_apps.bench.cast import (
     LEARNERS,
     NEEDING_TORCH,
     OPPONENTS,
+    PLAYING,
     USUAL,
     Contestant,
     cast,
@@ -59,13 +60,15 @@ from tictac_env.arena import Ratings, Tournament, ratings, round_robin
 from tictac_env.checks import SEATS
 from tictac_env.games import get_game
 from tictac_env.games.registry import TITLES
-from tictac_env.jobs import WorkerLost, Workers
+from tictac_env.jobs import WorkerLost, Workers, finishing_within
 from tictac_env.progress import lines_every
 from tictac_env.storage import save_text
 
 FOLDER = Path("build/bench")
 KEPT = (GAMES, JUDGED, AGENTS, LOG)
 OPENING_PLIES = 2
+FINISHING = 3.0
+"""Seconds that jobs under way have to end after Ctrl-C."""
 
 
 class Played(NamedTuple):
@@ -76,6 +79,7 @@ class Played(NamedTuple):
     out: Mapping[str, str]
 
 
+@finishing_within(FINISHING)
 def bench(
     yours: Mapping[str, str] | None = None,
     games: Sequence[str] = tuple(TITLES),
@@ -120,7 +124,8 @@ def bench(
     Raises:
         ValueError: a player does not play, two have the same name, or a game has fewer than two.
         FileNotFoundError: a player's file is not there.
-        KeyboardInterrupt: Ctrl-C was pressed. Jobs that were begun are finished first, unless it was pressed twice.
+        KeyboardInterrupt: Ctrl-C was pressed. Jobs that were begun have three seconds to end, unless it was pressed
+            twice.
     """
     clock, yours = PhaseClock(began), yours or {}
     if deep and not quick and importlib.util.find_spec("sb3_contrib") is None:
@@ -147,7 +152,7 @@ def bench(
     played = _yours_first(job, judgements, names, clock) if yours else {}
     if missing := judgements.missing(job.contestants()):
         _say("the cast", f"{len(missing)} players are trained and judged")
-        for key, judged in judgements.made(missing):
+        for key, judged in judgements.made(missing, sum(_playing_seconds(job, game) for game in games)):
             print(_line(agent_of(job, key, judged), key[0]), flush=True)
     if not quick or not yours:
         _say("round robin", ", ".join(f"{len(players[game])} players on {TITLES.get(game, game)}" for game in games))
@@ -221,6 +226,14 @@ def judged_and_played(job: PlayerJob, game: str) -> tuple[dict[str, Judged], Tou
     judgements = Judgements(job, clock, shipped=False)
     judged = {name: judgement for (_, name), judgement in judgements.of(job.contestants())}
     return judged, _played(job, game, judgements, clock).tournament
+
+
+def _playing_seconds(job: PlayerJob, game: str) -> float:
+    """CPU seconds that the games of a game will take, about, without those that ship."""
+    count = len(job.players[game])
+    shipped = sum(_is_opponent(player, game, None) for player in job.players[game])
+    pairs = count * (count - 1) - shipped * (shipped - 1)
+    return PLAYING.get(game, 0.02) * job.scales[game].pair_games * pairs / 2
 
 
 def _say(phase: str, what: str) -> None:

@@ -27,7 +27,8 @@ from tictac_agents.curves import CurveRow
 from tictac_agents.judge import Judgement
 from tictac_apps.bench import judgements, judging, learning
 from tictac_apps.bench.bench_record import SCHEMA, CurvePoint, Training, read_record
-from tictac_apps.bench.cast import LEARNERS, USUALLY, cast
+from tictac_apps.bench.cast import LEARNERS, USUALLY, Contestant, cast
+from tictac_apps.bench.judgements import Pace
 from tictac_apps.bench.judging import PlayerJob
 from tictac_apps.cli import main
 from tictac_apps.cli.main import make_parser
@@ -338,7 +339,7 @@ def test_the_points_of_a_curve_are_what_its_judge_finds(game: str, name: str, tm
     points = learning.train_player(player.training, tmp_path, scale).curve
     agent = player.training.plan.new_agent()
     agent = type(agent).load(tmp_path / player.training.file)
-    judgement = learning.curve_of(agent, player.training.plan, 1, scale).add(agent).judgement
+    judgement = learning.curve_of(agent, player.training.plan, 1, scale, tmp_path / "part").add(agent).judgement
     last, total = points[-1], player.training.plan.length
     assert [point.games for point in points] == [total // 2, total] and last.steps == agent.num_timesteps
     assert 0 < points[0].cpu_seconds < last.cpu_seconds
@@ -358,6 +359,7 @@ def test_a_training_is_repeated_only_if_its_file_or_record_is_missing(tmp_path: 
     [player] = cast(["QLearning"], "TicTacToe-v0", str(tmp_path), scale, 0, {})
     assert player.training is not None
     made = learning.train_player(player.training, tmp_path, scale)
+    assert not list(tmp_path.glob("*.progress"))
     assert made.games == 28 and [point.games for point in made.curve] == [9, 18, 27, 28]
     assert made.cpu_seconds == round(made.curve[-1].cpu_seconds, 2) and (made.steps or 0) > 28
     file = tmp_path / player.training.file
@@ -395,3 +397,29 @@ def test_what_decides_a_judgement_is_its_key(tmp_path: Path) -> None:
     assert [one == other for one, other in zip(keys(replace(scale, shorter=0.5)), usual, strict=True)] == [
         *(True, False, True)
     ]
+
+
+def test_the_work_that_is_done_follows_the_reports_of_trainings(
+    clock: SimpleNamespace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    learner = Contestant("A", str(tmp_path / "a.npz"), seconds=50.0)
+    other, report = Contestant("B", "rule", seconds=10.0), learning.progress_file(tmp_path / "a.npz")
+    pace = Pace({("G", "A"): learner, ("G", "B"): other})
+    assert (pace.total, pace.done(), pace.text()) == (60.0, 0.0, "0 of 2 players; under way: ")
+    pace.begin(("G", "A"))
+    clock.now += 10
+    assert pace.done() == 10.0  # nothing is reported yet
+    report.write_text("0.1")
+    assert pace.done() == 5.0  # the machine is half as fast as the estimate
+    clock.now += 4
+    assert pace.done() == 7.0
+    pace.begin(("G", "B"))
+    clock.now += 2
+    assert pace.done() == 9.0 and pace.text() == "0 of 2 players; under way: A (G), B (G)"
+    report.write_text("0.4")
+    assert pace.done() == pytest.approx(20 + 2 * 20 / 16)
+    clock.now += 100
+    assert pace.done() == 0.95 * 60  # no more before they have ended
+    for name in "AB":
+        pace.end(("G", name))
+    assert pace.done() == 60.0 and pace.text() == "2 of 2 players; under way: "

@@ -1,4 +1,4 @@
-"""The opponents' results that come with the package: they are what is played and judged now, and rate a player alike."""
+"""The opponents' results that ship: they are those of games and judgements made now, and rate a player alike."""
 
 from __future__ import annotations
 
