@@ -231,7 +231,12 @@ def _ratings(record: GameResults, plies: int) -> str:
     note = f"To play first is worth {_interval(first, 1, ' Elo')}. Equals draw {_interval(draws, 100, ' %')} of games."
     rows.append(f'<div class="row"><span></span>{charts.rating_axis(scale)}</div>')
     chart = f'<div class="ratings" style="--steps: {len(scale.ticks()) - 1}">{"".join(rows)}</div>'
-    return _section("Ratings", what, chart, f'<p class="soft">{escape(note)}</p>')
+    shipped = [agent for agent in record.agents if agent.made == "shipped"]
+    notes = f'<p class="soft">{escape(note)}</p>'
+    if shipped:
+        made = "came with the package, and so did their games against each other. The rest was made in this run."
+        notes += f'<p class="soft">The verdicts and mistakes of {_names(shipped)} {made}</p>'
+    return _section("Ratings", what, chart, notes)
 
 
 def _interval(estimate: Bounds, scale: float, unit: str) -> str:
