@@ -59,7 +59,7 @@ class CurvePoint:
 
 
 @dataclass(frozen=True)
-class Training:
+class TrainingRecord:
     """How a learner of the cast was trained: in a sentence, as a command, its length and its learning curve."""
 
     sentence: str
@@ -176,7 +176,7 @@ class AgentRecord:
     checkpoint_sha256: str | None
     budget: str
     one_move_rule: str
-    training: Training | None
+    training: TrainingRecord | None
     rating: Rating
     failure: str | None
     verdict: AuditVerdict | None
@@ -232,7 +232,7 @@ class ScoredSuite:
 
 
 @dataclass(frozen=True)
-class Bounds:
+class EstimateRecord:
     """An estimate with its 95 % interval; None if nothing bounds it."""
 
     value: float | None
@@ -282,8 +282,8 @@ class GameResults:
     openings: int
     suite: ScoredSuite
     anchor: str
-    first_advantage: Bounds
-    draws_between_equals: Bounds
+    first_advantage: EstimateRecord
+    draws_between_equals: EstimateRecord
     resampled: Resampled
     agents: tuple[AgentRecord, ...]
     pairs: tuple[Pair, ...]

@@ -124,13 +124,14 @@ class Judgements:
         if not todo:
             return
         pace = Pace({key: self._contestants[key] for key in todo})
+        what = "judge yours" if all(self._contestants[key].yours for key in todo) else "train and judge"
 
         def next_jobs() -> Iterator[Key]:
             for key in todo:
                 pace.begin(key)
                 yield key
 
-        with lines_every(SECONDS), progress_bar(pace.total + more, "train and judge") as update:
+        with lines_every(SECONDS), progress_bar(pace.total + more, what) as update:
 
             def tell() -> None:
                 update(pace.done(), pace.text())
@@ -147,7 +148,8 @@ class Judgements:
 class Pace:
     """The work of some players that is done: seconds of it as the cast estimates them (`Contestant.seconds`).
 
-    Of a training under way the last report says how much is done; from there it goes on as all work so far.
+    Of a training under way the last report says how much is done; from there it is as fast as all work so far. A
+    user's player counts once it is judged.
 
     Args:
         players: the players that are to be judged.
@@ -185,6 +187,8 @@ class Pace:
         speed = known / spent if spent > 0 else 1.0
         work = sum(self._players[key].seconds for key in self._ended)
         for key, began in running:
+            if self._players[key].yours:
+                continue  # nobody knows how long it takes
             part, when = self._reports.get(key, (0.0, began))
             seconds = self._players[key].seconds
             work += min(part * seconds + speed * (now - when), 0.95 * seconds)

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import tictac_env
 from tictac_agents.judge import part_of
-from tictac_apps.bench.bench_record import SeatShares, Training
+from tictac_apps.bench.bench_record import SeatShares, TrainingRecord
 from tictac_apps.bench.cast import Contestant, RunScale, most_positions, one_move_rule
 from tictac_apps.bench.guard import TIME_LIMIT, Guarded, guarded
 from tictac_apps.bench.learning import train_player
@@ -56,7 +56,7 @@ class Judged:
     """
 
     player: PlayerIdentity
-    training: Training | None
+    training: TrainingRecord | None
     audit: Audit | None
     v_random: SeatShares | None
     failure: str | None

@@ -12,7 +12,7 @@ import tictac_agents
 from tictac_agents.curves import CurveRow, LearningCurve
 from tictac_agents.judge import Judge
 from tictac_agents.plan import UNITS, Plan
-from tictac_apps.bench.bench_record import CurvePoint, SeatShares, Training
+from tictac_apps.bench.bench_record import CurvePoint, SeatShares, TrainingRecord
 from tictac_apps.bench.cast import RunScale, TrainingRun, most_positions
 from tictac_env.arena.typed_json import read_as
 from tictac_env.policies import as_policy
@@ -77,7 +77,7 @@ def _point(row: CurveRow) -> CurvePoint:
     return CurvePoint(seconds, row.games, row.timesteps, judged.exploitability, judged.mistakes, v_perfect)
 
 
-def train_player(training: TrainingRun, folder: Path, scale: RunScale) -> Training:
+def train_player(training: TrainingRun, folder: Path, scale: RunScale) -> TrainingRecord:
     """Trains a learner unless its file and its record are there, and returns the record."""
     file = folder / training.file
     record = file.with_suffix(".json")
@@ -90,19 +90,21 @@ def train_player(training: TrainingRun, folder: Path, scale: RunScale) -> Traini
     agent.save(file)
     progress.unlink(missing_ok=True)
     games, steps = (curve[-1].games, curve[-1].steps) if curve else (None, None)
-    content = Training(training.sentence(games, steps), training.command, games, steps, round(seconds, 2), tuple(curve))
+    content = TrainingRecord(
+        training.sentence(games, steps), training.command, games, steps, round(seconds, 2), tuple(curve)
+    )
     save_text(record, json.dumps(asdict(content)))
     return content
 
 
-def _read(record: Path) -> Training:
+def _read(record: Path) -> TrainingRecord:
     """The record that `train_player` has written.
 
     Raises:
         ValueError: it is damaged; the message names the file.
     """
     try:
-        return read_as(Training, read_json(record.read_text(encoding="utf-8")))
+        return read_as(TrainingRecord, read_json(record.read_text(encoding="utf-8")))
     except ValueError as error:
         raise ValueError(f"{record} is not the record of a training, or is damaged: {error}; delete it") from error
 

@@ -14,7 +14,7 @@ from tictac_apps.bench import charts
 from tictac_apps.bench.bench_record import (
     AgentRecord,
     BenchRecord,
-    Bounds,
+    EstimateRecord,
     GameResults,
     LosingLine,
     Pair,
@@ -239,7 +239,7 @@ def _ratings(record: GameResults, plies: int) -> str:
     return _section("Ratings", what, chart, notes)
 
 
-def _interval(estimate: Bounds, scale: float, unit: str) -> str:
+def _interval(estimate: EstimateRecord, scale: float, unit: str) -> str:
     """An estimate with its 95 % interval."""
     value, low, high = (
         "no bound" if end is None else f"{scale * end:.0f}" for end in (estimate.value, estimate.low, estimate.high)

@@ -15,7 +15,7 @@ from tictac_apps.bench.bench_record import (
     AgentSeconds,
     BenchRecord,
     BoardSize,
-    Bounds,
+    EstimateRecord,
     Forfeit,
     GameResults,
     LosingLine,
@@ -24,7 +24,7 @@ from tictac_apps.bench.bench_record import (
     Rating,
     Resampled,
     ScoredSuite,
-    Training,
+    TrainingRecord,
 )
 from tictac_apps.bench.cast import NOTES, Contestant, RunScale
 from tictac_apps.bench.judging import Judged
@@ -166,8 +166,8 @@ def _pairs(tournament: Tournament, ratings: Ratings) -> Iterator[Pair]:
         yield Pair(player, opponent, row["games"], match.as_first, match.as_second, *scores)
 
 
-def _bounds(estimate: Estimate) -> Bounds:
-    return Bounds(*(round(number, 6) if isfinite(number) else None for number in estimate))
+def _bounds(estimate: Estimate) -> EstimateRecord:
+    return EstimateRecord(*(round(number, 6) if isfinite(number) else None for number in estimate))
 
 
 def _moves_by_pair(tournament: Tournament) -> dict[tuple[str, str], set[str]]:
@@ -266,7 +266,7 @@ def marked(agent: AgentRecord) -> str:
     return f"{agent.name} *" if agent.yours else agent.name
 
 
-def training_text(training: Training | None) -> str:
+def training_text(training: TrainingRecord | None) -> str:
     """The length of a training; the CPU seconds are without compiling and judging."""
     if training is None:
         return ""

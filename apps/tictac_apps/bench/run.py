@@ -71,7 +71,7 @@ FINISHING = 3.0
 """Seconds that jobs under way have to end after Ctrl-C."""
 
 
-class Played(NamedTuple):
+class GamesPlayed(NamedTuple):
     """The tournament of a game, the ratings, and the reasons for which players of the user did not play."""
 
     tournament: Tournament
@@ -176,13 +176,13 @@ def bench(
 
 def _yours_first(
     job: PlayerJob, judgements: Judgements, names: Sequence[str] | None, clock: PhaseClock
-) -> dict[str, Played]:
+) -> dict[str, GamesPlayed]:
     """Judges the user's players, and rates them by their games against the opponents that need no training.
 
     Returns:
         The games by game: those of the user's players, and those of the opponents, most of which ship.
     """
-    played = dict[str, Played]()
+    played = dict[str, GamesPlayed]()
     for game, scale in job.scales.items():
         yours = [player for player in job.players[game] if player.yours]
         opponents = [player for player in job.players[game] if _is_opponent(player, game, names)]
@@ -212,7 +212,7 @@ def agent_of(job: PlayerJob, key: Key, judged: Judged, out: str | None = None) -
     return agent_record(job.contestants()[key], judged, job.rules[key[0]], out)
 
 
-def _results(job: PlayerJob, game: str, judgements: Judgements, played: Played) -> GameResults:
+def _results(job: PlayerJob, game: str, judgements: Judgements, played: GamesPlayed) -> GameResults:
     """All about a game and the players that met in it, or could not."""
     judged = {name: judgements.kept((game, name)) for name in (*played.tournament.names, *played.out)}
     agents = {name: agent_of(job, (game, name), judged[name], played.out.get(name)) for name in judged}
@@ -254,7 +254,7 @@ def _line(agent: AgentRecord, game: str) -> str:
     return f"{TITLES.get(game, game)}, {agent.name}: {agent.failure or truth}"
 
 
-def _played(job: PlayerJob, game: str, judgements: Judgements, clock: PhaseClock) -> Played:
+def _played(job: PlayerJob, game: str, judgements: Judgements, clock: PhaseClock) -> GamesPlayed:
     """The games of a game; a player of the user's without which the others can play is left out."""
     players = job.players[game]
     sides = {one.name: job.guarded(game, one) if one.yours else one.source for one in players}
@@ -275,9 +275,9 @@ def _played(job: PlayerJob, game: str, judgements: Judgements, clock: PhaseClock
                 workers=job.workers,
             )
 
-    def played(tournament: Tournament) -> Played:
+    def played(tournament: Tournament) -> GamesPlayed:
         with clock.phase("page"):
-            return Played(tournament, ratings(tournament), out)
+            return GamesPlayed(tournament, ratings(tournament), out)
 
     playing = [one for one in players if one.name not in out]
     try:

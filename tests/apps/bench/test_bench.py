@@ -26,7 +26,7 @@ from tictac_agents import LearningCurve
 from tictac_agents.curves import CurveRow
 from tictac_agents.judge import Judgement
 from tictac_apps.bench import judgements, judging, learning
-from tictac_apps.bench.bench_record import SCHEMA, CurvePoint, Training, read_record
+from tictac_apps.bench.bench_record import SCHEMA, CurvePoint, TrainingRecord, read_record
 from tictac_apps.bench.cast import LEARNERS, USUALLY, Contestant, cast
 from tictac_apps.bench.judgements import Pace
 from tictac_apps.bench.judging import PlayerJob
@@ -364,7 +364,7 @@ def test_a_training_is_repeated_only_if_its_file_or_record_is_missing(tmp_path: 
     assert made.cpu_seconds == round(made.curve[-1].cpu_seconds, 2) and (made.steps or 0) > 28
     file = tmp_path / player.training.file
     record, before = file.with_suffix(".json"), file.stat().st_mtime_ns
-    assert read_as(Training, json.loads(record.read_text())) == made
+    assert read_as(TrainingRecord, json.loads(record.read_text())) == made
     record.write_text(json.dumps(asdict(made) | {"games": 29}))
     assert learning.train_player(player.training, tmp_path, scale).games == 29
     assert file.stat().st_mtime_ns == before

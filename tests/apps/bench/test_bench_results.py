@@ -17,7 +17,7 @@ from tictac_apps.bench.bench_record import (
     LosingLine,
     LosingLines,
     Rating,
-    Training,
+    TrainingRecord,
     read_record,
 )
 from tictac_apps.bench.results import (
@@ -86,7 +86,7 @@ def test_the_truth_is_told_in_words(record: BenchRecord) -> None:
 
 
 def test_a_training_has_its_length_and_its_seconds() -> None:
-    training = Training("", "", 20_000, 99_000, 1.26, ())
+    training = TrainingRecord("", "", 20_000, 99_000, 1.26, ())
     assert training_text(training) == "20,000 games, 1.3 CPU-s"
     assert training_text(replace(training, games=None)) == "99,000 steps, 1.3 CPU-s"
     assert training_text(replace(training, games=None, steps=None)) == "1.3 CPU-s"
@@ -116,12 +116,12 @@ def test_players_are_listed_by_place_with_the_users_marked(record: BenchRecord) 
 
 def test_all_about_the_users_player_is_told_with_the_games_that_beat_it(record: BenchRecord) -> None:
     game = record.games[0]
-    agent = game["rule"]
+    agent = game["QLearning"]
     line = agent.losing.second
     assert line is not None and line.given_away
     lines = list(own_lines(agent, game.game, game.suite))
     assert lines[0] == "  as first it cannot be beaten"
-    assert lines[1] == f"  as second it is beaten in 7 plies ({line.given_away}; marked ??): {line.moves}"
+    assert lines[1] == f"  as second it is beaten in {len(line.cells)} plies ({line.given_away}; marked ??): {line.moves}"
     ply = int(line.given_away.split()[4].rstrip(":"))
     assert f"{ply}. O {line.moves[ply - 1]} ??" in "\n".join(lines) and "\n".join(lines).count("??") == 2
     text = "\n".join(lines)
