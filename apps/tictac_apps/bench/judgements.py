@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -184,20 +185,27 @@ class Pace:
                 known, spent = known + part * self._players[key].seconds, spent + when - began
         known += sum(self._players[key].seconds for key in self._ended)
         spent += sum(self._ended.values())
-        speed = known / spent if spent > 0 else 1.0
+        speed = known / spent if spent > 0 else _share_of_a_core()
         work = sum(self._players[key].seconds for key in self._ended)
         for key, began in running:
             if self._players[key].yours:
                 continue  # nobody knows how long it takes
             part, when = self._reports.get(key, (0.0, began))
-            seconds = self._players[key].seconds
-            work += min(part * seconds + speed * (now - when), 0.95 * seconds)
+            seconds, training = self._players[key].seconds, self._players[key].training
+            soon = min(0.95, part + 1 / training.points) if training else 0.95  # then the next report would be there
+            work += min(part * seconds + speed * (now - when), soon * seconds)
         return work
 
     def text(self) -> str:
         """The number of players that are judged, and those whose work is under way."""
         names = ", ".join(f"{name} ({TITLES.get(game, game)})" for game, name in list(self._begun))
         return f"{len(self._ended)} of {len(self._players)} players; under way: {names}"
+
+
+def _share_of_a_core() -> float:
+    """The share of a core that a process gets at present, about."""
+    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
+    return min(1.0, (os.cpu_count() or 1) / max(load, 1.0))
 
 
 @contextlib.contextmanager

@@ -77,7 +77,12 @@ def _game(record: GameResults, key: str, number: int, content: BenchRecord) -> s
 
 
 def _first_screen(record: GameResults, key: str) -> str:
-    """The answers that a newcomer looks for, and the board of a lost game."""
+    """The answers that a newcomer looks for, first on players of the reader's, and the board of a lost game."""
+    yours = [
+        _answer("Yours", _name(agent), f"{_place(agent, record)} of {len(record.agents)}. {_seats_sentence(agent)}")
+        for agent in record.agents
+        if agent.yours
+    ]
     best = record.agents[0]
     learner = next((agent for agent in record.agents if agent.training), best)
     if learner is best and best.training:
@@ -88,12 +93,7 @@ def _first_screen(record: GameResults, key: str) -> str:
             answers.append(_answer("Best learner", _name(learner), _learner_sentence(learner, record)))
     answers.append(_answer("Is it beatable?", *_beatable(best, record)))
     answers.append(_answer("How do we know?", *_evidence(best, record)))
-    answers += [
-        _answer("Yours", _name(agent), f"{_place(agent, record)} of {len(record.agents)}. {_seats_sentence(agent)}")
-        for agent in record.agents
-        if agent.yours
-    ]
-    return f'<section class="first"><dl>{"".join(answers)}</dl>{_picture(record, key)}</section>'
+    return f'<section class="first"><dl>{"".join([*yours, *answers])}</dl>{_picture(record, key)}</section>'
 
 
 def _answer(question: str, answer: str, why: str) -> str:
@@ -195,8 +195,8 @@ def _evidence(agent: AgentRecord, record: GameResults) -> tuple[str, str]:
 
 
 def _picture(record: GameResults, key: str) -> str:
-    """The board of the best player's lost game, else of the next player's that has one."""
-    for agent in record.agents:
+    """The board of a lost game: of the reader's player, else of the best player that has one."""
+    for agent in sorted(record.agents, key=lambda agent: not agent.yours):
         for seat in SEATS:
             if lost := agent.losing.of(seat):
                 place = f", {_place(agent, record)} by rating,"

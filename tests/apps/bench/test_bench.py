@@ -408,7 +408,8 @@ def test_the_work_that_is_done_follows_the_reports_of_trainings(
     assert (pace.total, pace.done(), pace.text()) == (60.0, 0.0, "0 of 2 players; under way: ")
     pace.begin(("G", "A"))
     clock.now += 10
-    assert pace.done() == 10.0  # nothing is reported yet
+    monkeypatch.setattr(os, "getloadavg", lambda: (2.0 * (os.cpu_count() or 1), 0.0, 0.0))
+    assert pace.done() == 5.0  # nothing is reported yet, and the machine is busy
     report.write_text("0.1")
     assert pace.done() == 5.0  # the machine is half as fast as the estimate
     clock.now += 4
@@ -423,3 +424,8 @@ def test_the_work_that_is_done_follows_the_reports_of_trainings(
     for name in "AB":
         pace.end(("G", name))
     assert pace.done() == 60.0 and pace.text() == "2 of 2 players; under way: "
+    training = SimpleNamespace(points=5)
+    pace = Pace({("G", "A"): replace(learner, source="none.npz", training=training)})  # type: ignore[arg-type]
+    pace.begin(("G", "A"))
+    clock.now += 1000
+    assert pace.done() == 10.0  # of 50, as a fifth would have been reported

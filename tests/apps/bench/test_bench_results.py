@@ -121,7 +121,9 @@ def test_all_about_the_users_player_is_told_with_the_games_that_beat_it(record: 
     assert line is not None and line.given_away
     lines = list(own_lines(agent, game.game, game.suite))
     assert lines[0] == "  as first it cannot be beaten"
-    assert lines[1] == f"  as second it is beaten in {len(line.cells)} plies ({line.given_away}; marked ??): {line.moves}"
+    assert (
+        lines[1] == f"  as second it is beaten in {len(line.cells)} plies ({line.given_away}; marked ??): {line.moves}"
+    )
     ply = int(line.given_away.split()[4].rstrip(":"))
     assert f"{ply}. O {line.moves[ply - 1]} ??" in "\n".join(lines) and "\n".join(lines).count("??") == 2
     text = "\n".join(lines)

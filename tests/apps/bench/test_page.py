@@ -97,7 +97,8 @@ def record() -> dict[str, Any]:
 
 def first_lost(record: dict[str, Any]) -> dict[str, Any]:
     """The player whose lost game the page of tic-tac-toe shows first; it was the second player."""
-    found: dict[str, Any] = next(agent for agent in record["games"][0]["agents"] if any(agent["losing"].values()))
+    yours_first = sorted(record["games"][0]["agents"], key=lambda agent: agent["role"] != "yours")
+    found: dict[str, Any] = next(agent for agent in yours_first if any(agent["losing"].values()))
     assert found["losing"]["first"] is None
     return found
 
@@ -190,9 +191,10 @@ def test_names_and_results_are_shown(record: dict[str, Any]) -> None:
 def test_the_first_screen_answers_a_newcomer(record: dict[str, Any]) -> None:
     small, large = (read(record | {"games": [game]}).split(" Ratings ")[0] for game in record["games"])
     best, lost = record["games"][0]["agents"][0], first_lost(record)
+    assert small.index("Yours my_table.npz") < small.index("Best player")
     assert f"Best player, and best learner {best['name']}" in small and "No: nothing beats it" in small
     plies = len(lost["losing"]["second"]["cells"])
-    assert f"{lost['name']} , " in small and f"by rating, as second loses in {plies} plies" in small
+    assert f"{lost['name']} yours , " in small and f"by rating, as second loses in {plies} plies" in small
     assert "Every reply was walked" in small
     learner = next(agent for agent in record["games"][1]["agents"] if agent["training"])
     assert "Best player perfect" in large and f"Best learner {learner['name']}" in large and "Yes, as second" in large
