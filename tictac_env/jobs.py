@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass
 from itertools import islice
 from math import inf
@@ -38,8 +39,9 @@ Job = TypeVar("Job")
 Result = TypeVar("Result")
 ATTEMPTS = 3
 """Workers that may end during the same jobs: jobs that kill their worker are not begun for ever."""
-LOOK_AGAIN = 5.0
-"""Seconds until the size of the cluster is read again."""
+LOOK_AGAIN = 0.25
+"""Seconds until Ctrl-C is noticed, and the size of the cluster is read again."""
+_patience = ContextVar("patience", default=inf)
 RAY_ENVIRONMENT = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_worker_niceness": "0"}
 """Ray does not report home, and its workers are as nice as processes are: at its own niceness, 15, they starve."""
 
@@ -108,7 +110,8 @@ def map_jobs(
         WorkerLost: three workers ended while they did the same job.
         DependencyNotInstalled: Ray is missing.
         KeyboardInterrupt: Ctrl-C was pressed. After the first one no job is begun, and the results of those under way
-            are still returned before it is raised; a second one ends them.
+            are still returned before it is raised, those that end in time (see `finishing_within`); a second one ends
+            them.
         Exception: a job raised it. Jobs under way are lost; earlier results have been returned.
 
     Example:
@@ -121,9 +124,23 @@ def map_jobs(
     with interruptible() as stopping, ExitStack() as stack:
         pool = _Tasks(workers, work, stack) if isinstance(workers, Cluster) else _Processes(workers, work)
         with _closing(pool):
-            yield from _results(pool, iter(jobs), batch, lambda: not stopping() and time.monotonic() < end)
+            yield from _results(pool, iter(jobs), batch, end, stopping)
         if stopping():
             raise KeyboardInterrupt
+
+
+@contextmanager
+def finishing_within(seconds: float) -> Iterator[None]:
+    """Sets the time that jobs under way have to end after Ctrl-C, for all `map_jobs` in the block; else they have any.
+
+    Args:
+        seconds: the time (wall-clock).
+    """
+    before = _patience.set(seconds)
+    try:
+        yield
+    finally:
+        _patience.reset(before)
 
 
 @contextmanager
@@ -138,24 +155,40 @@ def _closing(pool: _Tasks | _Processes) -> Iterator[None]:
 
 
 def _results(
-    pool: _Tasks | _Processes, jobs: Iterator[Job], batch: int | None, may_begin: Callable[[], bool]
+    pool: _Tasks | _Processes, jobs: Iterator[Job], batch: int | None, end: float, stopping: Callable[[], bool]
 ) -> Iterator[tuple[Job, Any]]:
-    """The results of `map_jobs`, until there are no jobs left or, if none `may_begin`, until those under way end."""
+    """The results of `map_jobs`, until there are no jobs left or, after `end` or when `stopping`, those under way end.
+
+    Raises:
+        KeyboardInterrupt: it is `stopping`, and the jobs under way have not ended in time.
+    """
     running: dict[Future[_Outcome], tuple[list[Job], int]] = {}
     size = batch or 1
+    last: float | None = None  # the time at which jobs under way end, once it is stopping
+
+    def may_begin() -> bool:
+        return not stopping() and time.monotonic() < end
+
     while True:
+        if stopping() and last is None:
+            last = time.monotonic() + _patience.get()
+            _tell_what_ends(sum(len(together) for together, _ in running.values()))
+        if last is not None and time.monotonic() > last:
+            raise KeyboardInterrupt
         # A job is taken only when a worker is free: a caller that stops early has begun no job for nothing, and jobs
         # may depend on earlier results.
-        while len(running) < pool.size() and may_begin() and (together := list(islice(jobs, size))):
+        while may_begin() and len(running) < pool.size() and (together := list(islice(jobs, size))):
             running[pool.submit(together)] = together, 1
         if not running:
             return
-        # The wait ends now and then, as machines may have joined the cluster.
+        # The wait ends now and then: Ctrl-C may have been pressed, or machines may have joined the cluster.
         for future in wait(running, timeout=LOOK_AGAIN, return_when=FIRST_COMPLETED).done:
             together, attempts = running.pop(future)
             try:
                 results, error, seconds = future.result()
             except pool.lost as lost:
+                if stopping():
+                    continue
                 _check_attempts(together, attempts, lost)
                 running[pool.submit(together)] = together, attempts + 1
                 continue
@@ -168,6 +201,14 @@ def _results(
             if batch is None:
                 fitting = int(pool.batch_seconds * len(together) / max(seconds, 1e-9))
                 size = max(1, min(fitting, 2 * size, 1024))
+
+
+def _tell_what_ends(jobs: int) -> None:
+    """Says what is waited for after Ctrl-C."""
+    if jobs:
+        limit = f", at most {_patience.get():g} s" if _patience.get() < inf else ""
+        what = "1 job" if jobs == 1 else f"{jobs} jobs"
+        print(f"finishing {what}{limit}; press Ctrl-C again to stop now", file=sys.stderr, flush=True)
 
 
 def _check_attempts(jobs: Sequence[object], attempts: int, lost: BaseException) -> None:

@@ -53,11 +53,19 @@ def progress_bar(total: float, what: str, show: bool = True) -> Iterator[Callabl
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+    from rich.table import Column
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-    console, whole = Console(stderr=True), TextColumn("{task.fields[text]}")
+    console = Console(stderr=True)
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(console.width // 4),
+        TaskProgressColumn(),
+        TimeRemainingColumn(),
+    )
+    # The text gets the width that is left; else a long one would take the numbers' width.
+    words = TextColumn("{task.fields[text]}", table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis"))
     piped = not sys.stdout.isatty()  # then what is printed meanwhile goes there, and not above the bar
-    with Progress(*columns, whole, console=console, transient=True, redirect_stdout=not piped) as bar:
+    with Progress(*columns, words, console=console, transient=True, redirect_stdout=not piped, expand=True) as bar:
         task = bar.add_task(what, total=total, text="")
 
         def update(done: float, text: str = "") -> None:

@@ -19,10 +19,10 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from benchmarks.records import RESULTS, parser_of
-from tictac_apps.bench.results import in_percent, measured, rating_text, shares_text, truth_text
+from tictac_apps.bench.bench_record import AgentRecord, GameResults, read_record
+from tictac_apps.bench.results import in_percent, shares_text, truth_text
 from tictac_apps.web.limits import ServerLimits
 from tictac_apps.web.training_form import LONGEST_RUNS
 from tictac_env.policies import POLICIES, Policy
@@ -321,24 +321,29 @@ README_COLUMNS = (
 """The players that the README shows, and what of them."""
 
 
-def tournament_players(game: str) -> dict[str, Any]:
-    """The players of one game in the record of the tournament, by name, best first."""
-    record = json.loads((RESULTS / "tournament.json").read_text(encoding="utf-8"))
-    return {agent["name"]: agent for one in record["games"] if one["game"] == game for agent in one["agents"]}
+def tournament_results(game: str) -> GameResults:
+    """The results of one game in the record of the tournament."""
+    return next(results for results in read_record(RESULTS / "tournament.json").games if results.game == game)
+
+
+def against_random(agent: AgentRecord, seat: str, digits: int = 1) -> str:
+    """The results of a player against random play."""
+    return "" if agent.v_random is None else shares_text(agent.v_random.of(seat), digits)
 
 
 def tournament() -> Table:
     """The players that the README shows, on both games."""
-    small, large = tournament_players("TicTacToe-v0"), tournament_players("ConnectFour-v0")
+    small, large = (
+        {agent.name: agent for agent in tournament_results(game).agents} for game in ("TicTacToe-v0", "ConnectFour-v0")
+    )
 
     def row(name: str) -> dict[str, str]:
         table = {"player": f"`{name}`"} | dict.fromkeys(README_COLUMNS, "")
-        if one := small.get(name):
-            cells = [truth_text(one, seat) for seat in ("first", "second")]
-            cells.append(shares_text(one["verdict"]["as_second"]["against_random"]))
-            table |= zip(README_COLUMNS[:3], cells, strict=True)
-        if one := large.get(name):
-            cells = [in_percent(measured(one, "mistakes")), truth_text(one, "first")]
+        if agent := small.get(name):
+            cells = [truth_text(agent, seat) for seat in ("first", "second")]
+            table |= zip(README_COLUMNS[:3], [*cells, against_random(agent, "second")], strict=True)
+        if agent := large.get(name):
+            cells = [in_percent(agent.measured("mistakes")), truth_text(agent, "first")]
             table |= zip(README_COLUMNS[3:], cells, strict=True)
         return table
 
@@ -348,24 +353,26 @@ def tournament() -> Table:
 def verdicts() -> Table:
     """The verdicts on all players of tic-tac-toe."""
     rows = []
-    for name, agent in tournament_players("TicTacToe-v0").items():
-        row = {"player": f"`{name}`", "exploitability": f"{agent['verdict']['exploitability']:.4f}"}
+    for agent in tournament_results("TicTacToe-v0").agents:
+        exploitability = agent.verdict.exploitability if agent.verdict else None
+        row = {"player": f"`{agent.name}`", "exploitability": f"{exploitability:.4f}"}
         for seat in ("first", "second"):
             row[f"as {seat}"] = truth_text(agent, seat)
-            row[f"v random as {seat}, W/D/L"] = shares_text(agent["verdict"][f"as_{seat}"]["against_random"], 2)
+            row[f"v random as {seat}, W/D/L"] = against_random(agent, seat, 2)
         rows.append(row)
     return rows
 
 
 def tournament_ratings(game: str) -> Table:
     """The ratings of a game's players, and their mistakes."""
+    results = tournament_results(game)
     return [
-        {"player": f"`{name}`", "Elo (95 %)": rating_text(agent["rating"], name == "random")}
-        | {"score %": in_percent(agent["rating"]["score"])}
-        | {f"{among} %": in_percent(measured(agent, "mistakes", among)) for among in ("opening", "middle", "end")}
-        | {"search": agent["budget"], "one-move rule": agent["one_move_rule"]}
-        | {"training, CPU-min": f"{agent['training']['cpu_seconds'] / 60:.1f}" if agent["training"] else ""}
-        for name, agent in tournament_players(game).items()
+        {"player": f"`{agent.name}`", "Elo (95 %)": results.rating_text(agent)}
+        | {"score %": in_percent(agent.rating.score)}
+        | {f"{among} %": in_percent(agent.measured("mistakes", among)) for among in ("opening", "middle", "end")}
+        | {"search": agent.budget, "one-move rule": agent.one_move_rule}
+        | {"training, CPU-min": f"{agent.training.cpu_seconds / 60:.1f}" if agent.training else ""}
+        for agent in results.agents
     ]
 
 

@@ -1,7 +1,7 @@
 """The programs that people start, above the environments (`tictac_env`) and the agents (`tictac_agents`).
 
 - `cli/`: the command `tictac`, which `command.py` starts.
-- `bench/`: the main job, `tictac bench`.
+- `bench/`: the main job, `tictac bench`, and `benchmark.py`, the part about one agent as a function.
 - `web/`: the page in the browser.
 - `grading/`: grades of hand-ins, by exact proofs.
 - `notebook/`: boards in notebooks.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import signal
 import sys
 import threading
@@ -104,6 +105,17 @@ def test_an_ignored_ctrl_c_stays_ignored() -> None:
             assert not asked_to_stop() and signal.getsignal(signal.SIGINT) == signal.SIG_IGN
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def test_a_long_text_leaves_the_numbers_their_width(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = terminal_for(monkeypatch)
+    monkeypatch.setenv("COLUMNS", "80")
+    with progress_bar(4, "train and judge") as update:
+        update(1, "3 of 15 players; under way: " + "a player of a long name, " * 9)
+        time.sleep(0.3)
+    lines = [re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", line) for line in re.split(r"[\r\n]", screen.getvalue())]
+    (shown, *_) = (line for line in lines if "25%" in line)
+    assert re.search(r"train and judge .*25% -:--:-- 3 of 15 players; ", shown) and len(shown) <= 80
 
 
 @in_main_thread

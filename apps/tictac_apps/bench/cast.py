@@ -46,7 +46,7 @@ class RunScale:
     shorter: float = 1
 
 
-QUICKLY = {
+USUALLY = {
     "TicTacToe-v0": RunScale(40, 10_000, 100_000, 100_000, 10_000, 0, 20),
     "ConnectFour-v0": RunScale(20, 1_500, 1_000, 200_000, 200, 2_000, 6),
 }
@@ -83,36 +83,47 @@ LEARNERS: dict[str, dict[str, CastLearner]] = {
         "MonteCarlo": CastLearner("MonteCarlo", "S3"),
         "ValueTD": CastLearner("ValueTD", "S3-improved"),
         "AlphaZero": CastLearner("AlphaZero", changes={"total": 2_000}),
-        "DQN": CastLearner("DQN", seconds=35),
-        "MaskablePPO": CastLearner("MaskablePPO", seconds=40),
+        "DQN": CastLearner("DQN", seconds=18),
+        "MaskablePPO": CastLearner("MaskablePPO", seconds=36),
     },
     "ConnectFour-v0": {
         "QLearning": CastLearner("QLearning", "self-play", {"total": 20_000}),
         "MonteCarlo": CastLearner("MonteCarlo", "S3", {"total": 20_000}),
-        "NTupleTD": CastLearner("NTupleTD", changes={"tuples": 120, "total": 1_100_000}, seconds=45),
-        "AlphaZero": CastLearner("AlphaZero", changes={"total": 25_000}, seconds=50),
-        "DQN": CastLearner("DQN", changes={"total": 400_000}, seconds=33),
-        "MaskablePPO": CastLearner("MaskablePPO", changes={"total": 300_000}, seconds=48),
+        "NTupleTD": CastLearner("NTupleTD", changes={"tuples": 120, "total": 1_100_000}, seconds=52),
+        "AlphaZero": CastLearner("AlphaZero", changes={"total": 25_000}, seconds=41),
+        "DQN": CastLearner("DQN", changes={"total": 400_000}, seconds=35),
+        "MaskablePPO": CastLearner("MaskablePPO", changes={"total": 300_000}, seconds=57),
         "FittedQ": CastLearner("FittedQ", "S4", seconds=600),
         "GameTree": CastLearner("GameTree", seconds=300),
     },
 }
 """The learners of each game by their names in tables."""
 NEEDING_TORCH = ("DQN", "MaskablePPO", "FittedQ")
-QUICK: dict[str, tuple[str, ...]] = {
+OPPONENTS: dict[str, tuple[str, ...]] = {
     "TicTacToe-v0": (
-        *("random", "rule", "minimax:2", "level:5", "minimax", "mcts:100", "mcts:1000", "ValueIteration", "QLearning"),
-        *("QLearning infallible", "Sarsa", "MonteCarlo", "ValueTD", "AlphaZero", "DQN", "MaskablePPO"),
+        *("random", "rule", "minimax:2", "level:3", "level:5", "level:8", "minimax", "perfect"),
+        *("mcts:100", "mcts:1000"),
     ),
     "ConnectFour-v0": (
         *("random", "rule", "level:2", "level:4", "level:9", "minimax:4", "mcts:100", "mcts:1000", "perfect"),
-        *("ntuple", "ntuple:proven", "QLearning", "MonteCarlo", "NTupleTD", "AlphaZero", "DQN", "MaskablePPO"),
+        *("ntuple", "ntuple:proven"),
     ),
 }
-FULL: dict[str, tuple[str, ...]] = {
-    "TicTacToe-v0": (*QUICK["TicTacToe-v0"], "level:3", "level:8", "QLearning self-play"),
+"""The opponents that need no training; their results among themselves come with the package (`shipped.py`)."""
+USUAL: dict[str, tuple[str, ...]] = {
+    "TicTacToe-v0": (
+        *(*OPPONENTS["TicTacToe-v0"], "ValueIteration", "QLearning", "QLearning infallible", "Sarsa", "MonteCarlo"),
+        *("ValueTD", "AlphaZero", "DQN", "MaskablePPO"),
+    ),
     "ConnectFour-v0": (
-        *(*QUICK["ConnectFour-v0"], *(f"level:{number}" for number in (3, 5, 6, 7, 8, 10)), "minimax:2", "minimax:8"),
+        *(*OPPONENTS["ConnectFour-v0"], "QLearning", "MonteCarlo", "NTupleTD", "AlphaZero", "DQN", "MaskablePPO"),
+    ),
+}
+"""The usual cast of each game."""
+FULL: dict[str, tuple[str, ...]] = {
+    "TicTacToe-v0": (*USUAL["TicTacToe-v0"], "QLearning self-play"),
+    "ConnectFour-v0": (
+        *(*USUAL["ConnectFour-v0"], *(f"level:{number}" for number in (3, 5, 6, 7, 8, 10)), "minimax:2", "minimax:8"),
         *("FittedQ", "GameTree"),
     ),
 }
@@ -125,6 +136,8 @@ NOTES = {
 """Remarks on players that their budgets do not state."""
 SLOW = {"level:9": 15.0, "perfect": 6.0, "random": 6.0, "mcts:1000": 6.0, "level:2": 4.0, "level:10": 60.0}
 """Seconds that judging these takes on Connect Four, about."""
+PLAYING = {"TicTacToe-v0": 0.002, "ConnectFour-v0": 0.02}
+"""CPU seconds of a game, about."""
 
 
 @dataclass(frozen=True)
@@ -282,7 +295,7 @@ def one_move_rule(player: Player, game: Game) -> str:
 
 
 def scale_of(game: str, full: bool, **changes: Any) -> RunScale:
-    """The amount of work on a game: the quick setting or the full one, with those `changes` that are not None."""
+    """The amount of work on a game: the usual setting or the full one, with those `changes` that are not None."""
     settings = {name: value for name, value in changes.items() if value is not None}
-    scales = FULLY if full else QUICKLY
+    scales = FULLY if full else USUALLY
     return replace(scales.get(game, scales["ConnectFour-v0"]), **settings)

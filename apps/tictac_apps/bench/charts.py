@@ -8,13 +8,14 @@ labels by their width, so it is drawn for a wide and for a narrow screen.
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from html import escape
 from itertools import groupby, pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from tictac_apps.bench.bench_record import BoardSize, CurvePoint, LosingLine, Rating
 from tictac_apps.bench.results import PHASES
+from tictac_env.arena.records import Measure
 
 BARS = 72
 """Pixels of the highest bar of `phase_chart`."""
@@ -28,8 +29,6 @@ CHARACTER = 8.0
 """Pixels of a character of a label, on average, in the widest of the usual fonts."""
 LONGEST = 20
 """Characters of a label; longer names lose their middle, as names often differ in the seed at their end."""
-GIVEN_AWAY = re.compile(r"given away at ply (\d+)")
-Record = Mapping[str, Any]
 
 
 def percent(share: float | None, digits: int = 1) -> str:
@@ -101,23 +100,22 @@ class Scale(NamedTuple):
         return [self.low + number * self.step for number in range(round((self.high - self.low) / self.step) + 1)]
 
 
-def rating_scale(agents: Sequence[Record]) -> Scale:
+def rating_scale(ratings: Sequence[Rating]) -> Scale:
     """The scale over the ratings and their bounds."""
-    ratings = [agent["rating"] for agent in agents]
-    known = [rating[end] for rating in ratings for end in ("elo", "low", "high") if rating[end] is not None]
+    known = [end for rating in ratings for end in (rating.elo, rating.low, rating.high) if end is not None]
     return Scale.over(known or [0], 6)
 
 
-def whisker(rating: Record, scale: Scale) -> str:
+def whisker(rating: Rating, scale: Scale) -> str:
     """A rating as a dot, its 95 % interval as a line; an arrow where the games set no bound."""
-    left = 0.0 if rating["low"] is None else scale.share(rating["low"])
-    right = 1.0 if rating["high"] is None else scale.share(rating["high"])
+    left = 0.0 if rating.low is None else scale.share(rating.low)
+    right = 1.0 if rating.high is None else scale.share(rating.high)
     shapes = [line(_across(left), 13, _across(right), 13, "span")]
-    for end, place, turn in ((rating["low"], left, 1), (rating["high"], right, -1)):
+    for end, place, turn in ((rating.low, left, 1), (rating.high, right, -1)):
         arrow = f"M{turn * 6} -5L0 0L{turn * 6} 5" if end is None else "M0 -4V4"
         shapes.append(f'<svg x="{_across(place)}" y="13" class="tip"><path d="{arrow}"/></svg>')
-    if rating["elo"] is not None:
-        shapes.append(dot(_across(scale.share(rating["elo"])), 13, 5.5))
+    if rating.elo is not None:
+        shapes.append(dot(_across(scale.share(rating.elo)), 13, 5.5))
     return f'<svg class="whisker" aria-hidden="true" height="26">{"".join(shapes)}</svg>'
 
 
@@ -131,44 +129,46 @@ def rating_axis(scale: Scale) -> str:
     return f'<svg class="axis" aria-hidden="true" height="18">{"".join(ticks)}</svg>'
 
 
-def phase_chart(agent: Record, highest: float) -> str:
+def phase_chart(name: str, measures: Sequence[Measure], highest: float) -> str:
     """The mistakes of a player in each phase of the game, with 95 % intervals; dashed, those of random play.
 
     Args:
-        agent: a player of the record.
+        name: the player's.
+        measures: the player's.
         highest: the share of mistakes, above 0, that is as high as the chart.
     """
     paths, words, told = {"bar": "", "span": "", "random": ""}, "", []
-    mistakes = {measure["among"]: measure for measure in agent["measures"] if measure["name"] == "mistakes"}
+    mistakes = {measure.among: measure for measure in measures if measure.name == "mistakes"}
     for place, phase in enumerate(PHASES):
-        measure = mistakes.get(phase, {"value": None})
-        middle, share = _across((place + 0.5) / 3), measure["value"]
+        measure = mistakes.get(phase)
+        middle, share = _across((place + 0.5) / 3), None if measure is None else measure.value
         words += text(middle, BARS + 18, percent(share) or "none") + text(middle, BARS + 34, phase, "soft")
-        if share is None:
+        if measure is None or share is None:
             continue
         top, low, high, level = (
-            f"{1 - min(measure[key] or 0, highest) / highest:.3g}" for key in ("value", "low", "high", "random")
+            f"{1 - min(height or 0, highest) / highest:.3g}"
+            for height in (share, measure.low, measure.high, measure.random)
         )
         paths["bar"] += f"M{place + 0.2:.1f} 1V{top}h.6V1"
         paths["span"] += f"M{place + 0.5:.1f} {low}V{high}"
         paths["random"] += f"M{place + 0.1:.1f} {level}h.8"
-        told.append(f"{phase} {percent(share)} (random play {percent(measure['random'])})")
+        told.append(f"{phase} {percent(share)} (random play {percent(measure.random)})")
     shown = _stretched(0, BARS, 3, 1, *map(path, paths, paths.values()))
-    in_words = f"{agent['name']}: mistakes by phase: {', '.join(told) or 'no positions'}"
+    in_words = f"{name}: mistakes by phase: {', '.join(told) or 'no positions'}"
     return svg("phases", in_words, f'height="{BARS + 40}"', line("0", BARS, "100%", BARS, "base"), shown, words)
 
 
-def curve(agent: Record, measure: str, highest: float) -> str:
+def curve(name: str, points: Sequence[CurvePoint], measure: str, highest: float) -> str:
     """A learning curve: the truth above, the results against perfect play from both seats below.
 
     Args:
-        agent: a player of the record that has a curve.
+        name: the player's.
+        points: of the curve, at least one.
         measure: the key of the curve's points that is drawn, "exploitability" or "mistakes".
         highest: its value, above 0, that is as high as the chart.
     """
-    points = agent["training"]["curve"]
-    unit = next((unit for unit in ("games", "steps") if points[-1][unit]), "cpu_seconds")
-    ends = [point[unit] / (points[-1][unit] or 1) for point in points]
+    unit = next((unit for unit in ("games", "steps") if getattr(points[-1], unit)), "cpu_seconds")
+    ends = [getattr(point, unit) / (getattr(points[-1], unit) or 1) for point in points]
     shown = (lambda value: f"{value:.3g}") if measure == "exploitability" else percent
     shapes = []
     for level in (1, 0.5, 0):
@@ -176,9 +176,9 @@ def curve(agent: Record, measure: str, highest: float) -> str:
         shapes += [line("0", y, "100%", y, "base" if level == 0 else "grid")]
         shapes += [text("0", y - 4, shown(level * highest), "soft")] if level else []
     known = [
-        (end, 1 - min(point[measure], highest) / highest)
-        for end, point in zip(ends, points, strict=True)
-        if point[measure] is not None
+        (end, 1 - min(value, highest) / highest)
+        for end, value in zip(ends, (getattr(point, measure) for point in points), strict=True)
+        if value is not None
     ]
     if known:
         drawn = "L".join(f"{100 * x:.3g} {100 * y:.3g}" for x, y in known)
@@ -186,21 +186,21 @@ def curve(agent: Record, measure: str, highest: float) -> str:
         x, y = known[-1]
         shapes.append(dot(_across(x), 16 + CURVE * y, 4))
     bottom = CURVE + 16
-    last = points[-1][measure]
+    last = getattr(points[-1], measure)
     told = [f"{measure} {'unknown after an illegal move' if last is None else shown(last)} in the end"]
     for seat in ("first", "second"):
-        if not any(point["v_perfect"] for point in points):
+        if not any(point.v_perfect for point in points):
             break
         shapes.append(text("0", bottom + 22, f"as {seat}", "soft"))
         shapes.append(_stretched(bottom + 28, 26, 100, 100, *_columns(points, ends, seat)))
         bottom += 54
-        if result := points[-1]["v_perfect"]:
-            won, drawn, lost = (percent(share, 0) for share in result[seat])
+        if result := points[-1].v_perfect:
+            won, drawn, lost = (percent(share, 0) for share in result.of(seat))
             told.append(f"as {seat} won {won}, drawn {drawn}, lost {lost} against perfect play")
-    total = points[-1][unit]
+    total = getattr(points[-1], unit)
     length = f"{total:,} {unit}" if unit != "cpu_seconds" else f"{total:.3g} CPU-seconds"
     shapes += [text("0", bottom + 18, "0", "soft"), text("100%", bottom + 18, length, "soft", "end")]
-    return svg("learning", f"{agent['name']}: {'; '.join(told)}", f'height="{bottom + 24}"', *shapes)
+    return svg("learning", f"{name}: {'; '.join(told)}", f'height="{bottom + 24}"', *shapes)
 
 
 def _stretched(y: float, height: float, across: int, upwards: int, *shapes: str) -> str:
@@ -209,12 +209,11 @@ def _stretched(y: float, height: float, across: int, upwards: int, *shapes: str)
     return f"<svg {size}>{''.join(shapes)}</svg>"
 
 
-def _columns(points: Sequence[Record], ends: Sequence[float], seat: str) -> Iterator[str]:
+def _columns(points: Sequence[CurvePoint], ends: Sequence[float], seat: str) -> Iterator[str]:
     """The shares of a seat as columns, each as wide as the training before its point: won below, lost above."""
     for kind, kept in (("l", 3), ("d", 2), ("w", 1)):
         heights = [
-            f"{100 * (1 - sum(point['v_perfect'][seat][:kept])):.3g}" if point["v_perfect"] else "100"
-            for point in points
+            f"{100 * (1 - sum(point.v_perfect.of(seat)[:kept])):.3g}" if point.v_perfect else "100" for point in points
         ]
         columns = zip(heights, pairwise([0.0, *ends]), strict=True)
         drawn = ""
@@ -354,18 +353,18 @@ def _crosses(led: Label, label: Label) -> bool:
     )
 
 
-def board_parts(key: str, board: Record) -> str:
+def board_parts(key: str, board: BoardSize) -> str:
     """The empty board of a game, which every `board_of` with the same key shows."""
-    rows, columns = board["rows"], board["columns"]
+    rows, columns = board.rows, board.columns
     plate = f'<rect class="plate" x="-.14" y="-.14" width="{columns + 0.28}" height="{rows + 0.28}" rx=".3"/>'
-    well = "h0" if board["gravity"] else "m-.34 -.34h.68v.68h-.68z"
+    well = "h0" if board.gravity else "m-.34 -.34h.68v.68h-.68z"
     wells = "".join(f"M{column + 0.5} {row + 0.5}{well}" for row in range(rows) for column in range(columns))
-    kind = "disc" if board["gravity"] else "tile"
+    kind = "disc" if board.gravity else "tile"
     empty = f'<g id="{key}">{plate}<path class="{kind} wells" d="{wells}"/></g>'
     return f'<svg class="parts" width="0" height="0" aria-hidden="true"><defs>{empty}</defs></svg>'
 
 
-def board_of(key: str, board: Record, told: str, found: Record | None) -> str:
+def board_of(key: str, board: BoardSize, told: str, found: LosingLine | None) -> str:
     """A board with the stones of a losing line; empty without one.
 
     The stones of a player, the winning line and the move that gave the game away are the points of a polyline, at each
@@ -380,21 +379,15 @@ def board_of(key: str, board: Record, told: str, found: Record | None) -> str:
     Raises:
         ValueError: a stone lies outside the board.
     """
-    columns, kind, shown = board["columns"], "disc" if board["gravity"] else "tile", ""
+    columns, kind, shown = board.columns, "disc" if board.gravity else "tile", ""
     if found:
-        cells, wrong = found["cells"], given_away_at(found)
-        if any(not 0 <= cell < board["rows"] * columns for cell in cells):
-            raise ValueError(f"cells are {cells}; allowed are 0 to {board['rows'] * columns - 1}")
-        groups = {"a": cells[::2], "b": cells[1::2], "win": found["winning_cells"]}
+        cells, wrong = found.cells, found.wrong_ply
+        if any(not 0 <= cell < board.rows * columns for cell in cells):
+            raise ValueError(f"cells are {cells}; allowed are 0 to {board.rows * columns - 1}")
+        groups: dict[str, Sequence[int]] = {"a": cells[::2], "b": cells[1::2], "win": found.winning_cells}
         groups |= {"wrong": cells[wrong - 1 : wrong] if wrong else [], "last": []}
         for name, group in groups.items():
             points = " ".join(f"{cell % columns},{cell // columns}" for cell in group)
             shown += f'<polyline class="{name}" points="{points}"/>'
-    size = f'viewBox="-.2 -.2 {columns + 0.4} {board["rows"] + 0.4}"'
+    size = f'viewBox="-.2 -.2 {columns + 0.4} {board.rows + 0.4}"'
     return svg(f"board {kind}", told, size, f'<use href="#{key}"/>{shown}')
-
-
-def given_away_at(found: Record) -> int | None:
-    """The ply, counted from 1, of the move that gave a losing line away; None if none did."""
-    told = GIVEN_AWAY.match(found["given_away"] or "")
-    return int(told[1]) if told else None

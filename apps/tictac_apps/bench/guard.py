@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import faulthandler
+import io
 import os
 import signal
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -29,6 +31,17 @@ PATIENCE = 3
 """Multiples of the time of a move after which the worker ends itself: code outside Python is not interrupted."""
 
 
+class _Log(io.TextIOBase):
+    """Appends what is written to a file, which it opens for each write: most players print nothing."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+
+    def write(self, text: str) -> int:
+        with self._file.open("a", encoding="utf-8") as log:
+            return log.write(text)
+
+
 class TooSlow(RuntimeError):
     """A player that has taken too long for a move too often is not asked any more."""
 
@@ -45,10 +58,13 @@ class Guarded(Policy):
         game: the rules.
         time_limit: seconds a move may take; positions that are asked together have theirs together.
         program: the number of the program's process; every other one is a worker.
+        log: the file that gets what the player prints.
     """
 
-    def __init__(self, player: Player, source: str, game: Game, time_limit: float, program: int) -> None:
-        self.source, self.game, self.time_limit = source, game, time_limit
+    def __init__(
+        self, player: Player, source: str, game: Game, time_limit: float, program: int, log: Path = Path(os.devnull)
+    ) -> None:
+        self.source, self.game, self.time_limit, self.log = source, game, time_limit, log
         self.name, self.budget, self.illegal_hint = player.name, player.budget, player.policy.illegal_hint
         self.batched, self.asked_twice = player.policy.batched, player.policy.asked_twice
         self._loaded: Policy | None = player.policy
@@ -58,9 +74,10 @@ class Guarded(Policy):
     def _set_up(self) -> None:
         self.clock: Clock | None = None
         self._strikes = 0
+        self._output = _Log(self.log)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name not in ("clock", "_loaded")}
+        return {name: value for name, value in vars(self).items() if name not in ("clock", "_loaded", "_output")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
@@ -71,7 +88,8 @@ class Guarded(Policy):
     def policy(self) -> Policy:
         """The user's player, loaded in this process."""
         if self._loaded is None:
-            self._loaded = load_player(self.source, self.game, Reading(time_limit=self.time_limit)).policy
+            with redirect_stdout(self._output):
+                self._loaded = load_player(self.source, self.game, Reading(time_limit=self.time_limit)).policy
         return self._loaded
 
     def act(self, position: Position, seed: int) -> int:
@@ -90,7 +108,7 @@ class Guarded(Policy):
             raise TooSlow(f"{self.name} took more than {self.time_limit:g} s for a move {STRIKES} times")
         limit, began = self.time_limit * moves, time.monotonic()
         try:
-            with self._watching(PATIENCE * limit):
+            with redirect_stdout(self._output), self._watching(PATIENCE * limit):
                 if self.clock is None:
                     return ask()
                 with self.clock.running(moves):
@@ -115,14 +133,15 @@ class Guarded(Policy):
             faulthandler.cancel_dump_traceback_later()
 
 
-def guarded(source: str, name: str, game: Game, time_limit: float, program: int) -> Player:
+def guarded(source: str, name: str, game: Game, time_limit: float, program: int, log: Path) -> Player:
     """A user's player under guard (see `Guarded`), under a name.
 
     Raises:
         ValueError: there is no such player, or it does not play the game.
         FileNotFoundError: its file is not there.
     """
-    player = load_player(source, game, Reading(time_limit=time_limit))
-    policy = Guarded(player, source, game, time_limit, program)
+    with redirect_stdout(_Log(log)):
+        player = load_player(source, game, Reading(time_limit=time_limit))
+    policy = Guarded(player, source, game, time_limit, program, log)
     policy.name = name
     return replace(player, policy=policy, name=name)

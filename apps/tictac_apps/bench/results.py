@@ -1,21 +1,36 @@
-"""The record of the main job, results.json and results.csv, and its tables on the terminal.
-
-`results.schema.json` is the format of results.json.
-"""
+"""The record of the main job made from games and judgements, and its tables for the terminal and spreadsheets."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, replace
 from math import isfinite
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tictac_apps.bench.cast import NOTES, Contestant
+from tictac_apps.bench.bench_record import (
+    AgentRecord,
+    AgentSeconds,
+    BenchRecord,
+    BoardSize,
+    EstimateRecord,
+    Forfeit,
+    GameResults,
+    LosingLine,
+    LosingLines,
+    Pair,
+    Rating,
+    Resampled,
+    ScoredSuite,
+    TrainingRecord,
+)
+from tictac_apps.bench.cast import NOTES, Contestant, RunScale
+from tictac_apps.bench.judging import Judged
 from tictac_apps.bench.records import Row
-from tictac_env.arena import Estimate, MatchResult, Ratings, Tournament
+from tictac_env.arena import Estimate, Ratings, Tournament, WinDrawLoss
+from tictac_env.arena.records import AuditVerdict
 from tictac_env.arena.report import legend
 from tictac_env.checks import SEATS
 from tictac_env.games import Game, game_name
@@ -24,117 +39,115 @@ from tictac_env.position import Position, parse_moves
 from tictac_env.render.text import render_game_text
 from tictac_env.storage import csv_of
 
-SCHEMA = Path(__file__).with_name("results.schema.json")
-UNRATED = dict.fromkeys(("elo", "low", "high")) | {"unbounded": "", "score": 0.0}
-UNRATED |= dict.fromkeys(("games", "distinct_games", "forfeits"), 0)
-"""The rating of a player that did not play."""
-NO_SUITE = {"name": "", "sha256": "", "positions": 0}
 PHASES = ("opening", "middle", "end")
-Record = Mapping[str, Any]
 
 
-def game_record(
+def agent_record(contestant: Contestant, judged: Judged, game: Game, failure: str | None = None) -> AgentRecord:
+    """The record of a player that is judged and not rated yet; `failure` is why it did not play."""
+    audit, player = judged.audit, judged.player
+    verdict = audit.verdict if audit else None
+    return AgentRecord(
+        name=contestant.name,
+        role="yours" if contestant.yours else "cast",
+        made=judged.made,
+        note=NOTES.get(contestant.name, "") if contestant.training is None else "",
+        kind=player.kind,
+        agent=player.agent,
+        settings=player.settings,
+        checkpoint_sha256=player.checkpoint_sha256,
+        budget=player.budget,
+        one_move_rule=judged.one_move_rule,
+        training=judged.training,
+        rating=Rating(),
+        failure=failure or judged.failure,
+        verdict=verdict,
+        measures=audit.measures if audit else (),
+        v_random=judged.v_random,
+        losing=LosingLines(*(_losing_line(game, verdict, seat) for seat in SEATS)),
+        seconds=AgentSeconds(judged.seconds.train, judged.seconds.judge, None),
+    )
+
+
+def game_results(
     tournament: Tournament,
     ratings: Ratings,
-    contestants: Sequence[Contestant],
-    judged: Mapping[str, Record],
-    out: Mapping[str, str],
-) -> dict[str, Any]:
-    """The record of a game's players, best first.
+    agents: Mapping[str, AgentRecord],
+    suite: ScoredSuite,
+    settings: RunScale,
+) -> GameResults:
+    """All about a game, its players best first; those that did not play come last.
 
     Args:
         tournament: the games.
         ratings: of the players that played.
-        contestants: all players.
-        judged: by each player's name, its training and judgement (`run.prepare`).
-        out: the reasons for which players did not play.
+        agents: the players by their names.
+        suite: the positions in which moves were judged.
+        settings: the amount of work.
     """
-    rated = {(row := asdict(player)).pop("player"): row for player in ratings.table()}
+    rows = {name: rating_of(name, ratings) for name in ratings.names}
     seconds = _seconds_a_move(tournament)
-    contestant_of = {contestant.name: contestant for contestant in contestants}
-    agents = []
-    for name in [*ratings.names, *out]:
-        judgement, audit, contestant = judged[name], judged[name]["audit"] or {}, contestant_of[name]
-        player = judgement["player"]
-        agent = {
-            "name": name,
-            "role": "yours" if contestant.yours else "cast",
-            "note": NOTES.get(name, "") if contestant.training is None else "",
-            **{key: player[key] for key in ("kind", "agent", "settings", "checkpoint_sha256", "budget")},
-            "one_move_rule": judgement["one_move_rule"],
-            "training": judgement["training"],
-            "rating": rated.get(name, UNRATED),
-            "failure": out.get(name, judgement["failure"]),
-            "verdict": audit.get("verdict"),
-            "measures": audit.get("measures", []),
-            "v_random": judgement["v_random"],
-            "losing": _losing(tournament.game, audit.get("verdict")),
-            "seconds": {key: judgement["seconds"][key] for key in ("train", "judge")} | {"move": seconds.get(name)},
-        }
-        agents.append(agent)
-    audits = [judgement["audit"] for judgement in judged.values() if judgement["audit"]]
-    suites = [audit["suite"] for audit in audits if audit["suite"]]
+    unrated = [name for name in agents if name not in rows]
     game = game_name(tournament.game) or repr(tournament.game)
-    return {
-        "game": game,
-        "title": TITLES.get(game, game),
-        "board": _board(tournament.game),
-        "games": len(tournament.games),
-        "distinct_games": sum(len(moves) for moves in _moves_by_pair(tournament).values()),
-        "openings": len({record.fixture.opening for record in tournament.games}),
-        "suite": _suite(suites[0]) if suites else NO_SUITE,
-        "anchor": ratings.anchor,
-        "first_advantage": _estimate(ratings.first_advantage),
-        "draws_between_equals": _estimate(ratings.draws),
-        "resampled": {"number": ratings.clusters, "what": ratings.resampled_by},
-        "agents": agents,
-        "pairs": _pairs(tournament, ratings),
-        "forfeits": [
-            {"player": record.forfeited_by, "moves": record.moves, "reason": record.forfeit}
-            for record in tournament.forfeits
-        ],
-    }
+    return GameResults(
+        game=game,
+        title=TITLES.get(game, game),
+        board=_board(tournament.game),
+        games=len(tournament.games),
+        distinct_games=sum(len(moves) for moves in _moves_by_pair(tournament).values()),
+        openings=len({record.fixture.opening for record in tournament.games}),
+        suite=suite,
+        anchor=ratings.anchor,
+        first_advantage=_bounds(ratings.first_advantage),
+        draws_between_equals=_bounds(ratings.draws),
+        resampled=Resampled(ratings.clusters, ratings.resampled_by),
+        agents=tuple(
+            replace(
+                agents[name],
+                rating=rows.get(name, Rating()),
+                seconds=replace(agents[name].seconds, move=seconds.get(name)),
+            )
+            for name in [*ratings.names, *unrated]
+        ),
+        pairs=tuple(_pairs(tournament, ratings)),
+        forfeits=tuple(
+            Forfeit(str(record.forfeited_by), record.moves, record.forfeit) for record in tournament.forfeits
+        ),
+        settings=settings,
+    )
 
 
-def _suite(suite: Record) -> dict[str, Any]:
-    name = suite["name"].rpartition(" of ")[2]  # "1,500 of C4-Exact-v1" has the number, too
-    return {"name": name, "sha256": suite["sha256"], "positions": suite["positions"]}
+def scored_suite(judged: Iterable[Judged]) -> ScoredSuite:
+    """The positions in which the moves of these players were judged; none if no player was judged on any."""
+    suites = (player.audit.suite for player in judged if player.audit and player.audit.suite)
+    for suite in suites:
+        return ScoredSuite(suite.name.rpartition(" of ")[2], suite.sha256, suite.positions)  # "1,500 of C4-Exact-v1"
+    return ScoredSuite()
 
 
-def _board(game: Game) -> dict[str, Any]:
-    return {
-        "rows": game.rows,
-        "columns": game.cols,
-        **{key: getattr(game, key, None) for key in ("connect", "gravity")},
-    }
+def _board(game: Game) -> BoardSize:
+    return BoardSize(game.rows, game.cols, getattr(game, "connect", None), getattr(game, "gravity", None))
 
 
-def _losing(game: Game, verdict: Record | None) -> dict[str, Any]:
-    """For each seat the game that beats the player, as the cells of its stones; None if none is known."""
-    losing: dict[str, Any] = dict.fromkeys(SEATS)
-    if verdict is None:
-        return losing
-    for seat in SEATS:
-        truth = verdict[f"as_{seat}"]
-        if line := truth["losing_line"]:
-            cells, position = list[int](), Position.start(game)
-            for action in parse_moves(game, line):
-                before, position = position.to_array(), position.play(action)
-                cells += np.flatnonzero(before != position.to_array()).tolist()
-            won = () if position.outcome is None else position.outcome.cells
-            losing[seat] = {
-                "moves": line,
-                "cells": cells,
-                "winning_cells": [row * game.cols + col for row, col in won],
-                "given_away": truth["given_away"],
-                "shortest": truth["shortest"],
-            }
-    return losing
+def _losing_line(game: Game, verdict: AuditVerdict | None, seat: str) -> LosingLine | None:
+    """The game that beats a player in a seat, as the cells of its stones; None if none is known."""
+    truth = None if verdict is None else verdict.as_first if seat == "first" else verdict.as_second
+    if truth is None or not truth.losing_line:
+        return None
+    cells, position = list[int](), Position.start(game)
+    for action in parse_moves(game, truth.losing_line):
+        before, position = position.to_array(), position.play(action)
+        cells += np.flatnonzero(before != position.to_array()).tolist()
+    won = () if position.outcome is None else position.outcome.cells
+    winning = tuple(row * game.cols + col for row, col in won)
+    return LosingLine(truth.losing_line, tuple(cells), winning, truth.given_away, truth.shortest)
 
 
 def _seconds_a_move(tournament: Tournament) -> dict[str, float]:
+    """The mean seconds of each player's moves; games that ship have no times."""
     spent: dict[str, tuple[float, int]] = {}
     for record in tournament.games:
+        if not any(record.seconds):
+            continue
         plies = len(parse_moves(tournament.game, record.moves))
         begun = len(parse_moves(tournament.game, record.fixture.opening))
         for seat, who in enumerate((record.fixture.first, record.fixture.second)):
@@ -144,21 +157,16 @@ def _seconds_a_move(tournament: Tournament) -> dict[str, float]:
     return {name: round(seconds / moves, 6) for name, (seconds, moves) in spent.items() if moves}
 
 
-def _pairs(tournament: Tournament, ratings: Ratings) -> list[dict[str, Any]]:
+def _pairs(tournament: Tournament, ratings: Ratings) -> Iterator[Pair]:
     """For each ordered pair of players how their games ended for the first of them, and what the ratings expect."""
-    pairs = []
     for row in ratings.cross_table():
-        match: MatchResult = tournament.matches[row.player, row.opponent]
-        seats = {"as_first": list(match.as_first), "as_second": list(match.as_second)}
-        scores = {"score": round(row.score, 6), "expected": round(row.expected, 6)}
-        pairs.append({"player": row.player, "opponent": row.opponent, "games": row.games} | seats | scores)
-    return pairs
+        match = tournament.matches[row.player, row.opponent]
+        scores = round(row.score, 6), round(row.expected, 6)
+        yield Pair(row.player, row.opponent, row.games, match.as_first, match.as_second, *scores)
 
 
-def _estimate(estimate: Estimate) -> dict[str, float | None]:
-    """An estimate with its interval, None if nothing bounds it."""
-    ends = ("value", "low", "high")
-    return {name: round(number, 6) if isfinite(number) else None for name, number in zip(ends, estimate, strict=True)}
+def _bounds(estimate: Estimate) -> EstimateRecord:
+    return EstimateRecord(*(round(number, 6) if isfinite(number) else None for number in estimate))
 
 
 def _moves_by_pair(tournament: Tournament) -> dict[tuple[str, str], set[str]]:
@@ -168,92 +176,113 @@ def _moves_by_pair(tournament: Tournament) -> dict[tuple[str, str], set[str]]:
     return moves
 
 
-def rating_rows(record: Record) -> list[Row]:
+def rating_rows(results: GameResults) -> list[Row]:
     """The players of a game by their rating, for the terminal."""
     return [
         {
             "": place,
             "player": marked(agent),
-            "Elo (95 %)": rating_text(agent["rating"], record["anchor"] == agent["name"]),
-            "score %": in_percent(agent["rating"]["score"]),
-            "forfeits": agent["rating"]["forfeits"],
-            "search": agent["budget"],
-            "one-move rule": agent["one_move_rule"],
-            "training": training_text(agent["training"]),
+            "Elo (95 %)": results.rating_text(agent),
+            "score %": in_percent(agent.rating.score),
+            "forfeits": agent.rating.forfeits,
+            "search": agent.budget,
+            "one-move rule": agent.one_move_rule,
+            "training": training_text(agent.training),
         }
-        for place, agent in enumerate(record["agents"], 1)
+        for place, agent in enumerate(results.agents, 1)
     ]
 
 
-def truth_rows(record: Record) -> list[Row]:
+def truth_rows(results: GameResults) -> list[Row]:
     """The players of a game by the exact measures, for the terminal."""
     rows: list[Row] = []
-    for agent in record["agents"]:
+    for agent in results.agents:
         row: dict[str, Any] = {"player": marked(agent)}
         row |= {f"as {seat}": truth_text(agent, seat) for seat in SEATS}
         for among in ("all", *PHASES):
-            row["mistakes %" if among == "all" else among] = in_percent(measured(agent, "mistakes", among))
+            row["mistakes %" if among == "all" else among] = in_percent(agent.measured("mistakes", among))
         rows.append(row)
     return rows
 
 
-def own_lines(record: Record) -> Iterator[str]:
-    """All about each player of the user's, and the games that beat it, board by board, for the terminal."""
-    for place, agent in enumerate(record["agents"], 1):
-        if agent["role"] != "yours":
+def own_lines(agent: AgentRecord, game: str, suite: ScoredSuite, width: int = 100) -> Iterator[str]:
+    """The verdict on a player of the user's, and the games that beat it, board by board, for the terminal."""
+    if agent.failure:
+        yield f"  it could not be judged: {agent.failure}"
+        return
+    for seat in SEATS:
+        line = agent.losing.of(seat)
+        if line is None:
+            proven = agent.unbeatable(seat)
+            yield f"  as {seat} it cannot be beaten" if proven else f"  as {seat}: no game is known that it loses"
             continue
-        rating = rating_text(agent["rating"], record["anchor"] == agent["name"])
-        yield f"{agent['name']} on {record['title']}: place {place} of {len(record['agents'])}, Elo {rating}"
-        if agent["failure"]:
-            yield f"  it could not be judged: {agent['failure']}"
-            continue
-        phases = ", ".join(f"{among} {in_percent(measured(agent, 'mistakes', among))}" for among in PHASES)
-        yield f"  mistakes: {in_percent(measured(agent, 'mistakes'))} % of its moves ({phases})"
-        move = agent["seconds"]["move"]
-        if agent["verdict"]:
-            yield f"  {legend(agent['verdict']['basis'])}"
-        yield f"  judged in {agent['seconds']['judge']:.1f} CPU-s" + (f"; {1000 * move:.3g} ms a move" if move else "")
-        for seat in SEATS:
-            line = agent["losing"][seat]
-            if line is None:
-                yield f"  as {seat}: {truth_text(agent, seat)}; no game is known that it loses"
-                continue
-            why = f" ({line['given_away']})" if line["given_away"] else ""
-            yield f"  as {seat}: {truth_text(agent, seat)}; this game beats it{why}: {line['moves']}"
-            boards = render_game_text(Position.from_moves(record["game"], line["moves"]))
-            yield from (f"    {row}".rstrip() for row in boards.splitlines())
+        why = f" ({line.given_away}; marked ??)" if line.given_away else ""
+        yield f"  as {seat} it is beaten in {len(line.cells)} plies{why}: {line.moves}"
+        yield from (f"    {row}".rstrip() for row in _boards(line, game, width - 4))
+    if agent.verdict is not None:
+        first, second = agent.verdict.as_first.against_perfect, agent.verdict.as_second.against_perfect
+        yield _shares_line("perfect", first, second, any(map(agent.is_sampled, SEATS)))
+    if agent.v_random is not None:
+        yield _shares_line("random", agent.v_random.first, agent.v_random.second, not agent.v_random.exact)
+    if agent.verdict is not None and agent.verdict.exploitability is not None:
+        yield f"  exploitability: {agent.verdict.exploitability:.4f}"
+    if agent.measures:
+        phases = ", ".join(f"{among} {in_percent(agent.measured('mistakes', among))}" for among in PHASES)
+        mistakes = in_percent(agent.measured("mistakes"))
+        yield f"  mistakes: {mistakes} % of its moves ({phases}) on {suite.positions:,} positions of {suite.name}"
+    if agent.verdict:
+        yield f"  {legend(agent.verdict.basis)}"
+    yield f"  judged in {agent.seconds.judge:.1f} CPU-s"
 
 
-def marked(agent: Record) -> str:
+def _shares_line(opponent: str, first: WinDrawLoss, second: WinDrawLoss, sampled: bool) -> str:
+    seats = f"as first {shares_text(first)}, as second {shares_text(second)}"
+    return f"  v {opponent}, W/D/L %{', sampled' * sampled}: {seats}"
+
+
+def _boards(line: LosingLine, game: str, width: int) -> list[str]:
+    """The boards of a lost game as rows of text; ?? stands after the move that gave it away."""
+    text = render_game_text(Position.from_moves(game, line.moves), width)
+    return re.sub(
+        rf"\b{line.wrong_ply}\. \S+ \S+(?:   |$)", lambda caption: f"{caption[0].rstrip()} ??", text
+    ).splitlines()
+
+
+def rating_of(name: str, rated: Ratings) -> Rating:
+    """The rating of a player."""
+    (row,) = (row for row in rated.table() if row.player == name)
+    return Rating(**{key: value for key, value in asdict(row).items() if key != "player"})
+
+
+def place_line(name: str, rated: Ratings) -> str:
+    """The place of a player of the user's among those that were rated with it, in a line, for the terminal."""
+    rating, place, players = rating_of(name, rated), 1 + rated.names.index(name), len(rated.names)
+    return f"{name}: place {place} of {players}, {rating.sentence()}"
+
+
+def marked(agent: AgentRecord) -> str:
     """A player's name, with a star if it is the user's own."""
-    return f"{agent['name']} *" if agent["role"] == "yours" else str(agent["name"])
+    return f"{agent.name} *" if agent.yours else agent.name
 
 
-def measured(agent: Record, name: str, among: str = "all") -> float | None:
-    """A measure of an agent, None if it was not judged by it."""
-    values = (row["value"] for row in agent["measures"] if (row["name"], row["among"]) == (name, among))
-    return next(values, None)
-
-
-def training_text(training: Record | None) -> str:
+def training_text(training: TrainingRecord | None) -> str:
     """The length of a training; the CPU seconds are without compiling and judging."""
     if training is None:
         return ""
-    lengths = (f"{training[unit]:,} {unit}" for unit in ("games", "steps") if training[unit])
-    return ", ".join([*list(lengths)[:1], f"{training['cpu_seconds']:.1f} CPU-s"])
+    length = f"{training.games:,} games" if training.games else f"{training.steps:,} steps" if training.steps else ""
+    return ", ".join(filter(None, [length, f"{training.cpu_seconds:.1f} CPU-s"]))
 
 
-def truth_text(agent: Record, seat: str) -> str:
+def truth_text(agent: AgentRecord, seat: str) -> str:
     """The exact result of an agent in a seat, in words."""
-    if agent["verdict"] is None:
-        return str(agent["failure"] or "unknown")
-    truth = agent["verdict"][f"as_{seat}"]
-    if agent["verdict"]["exploitability"] is not None:  # every reply was walked
-        if truth["losing_line"] is not None:
-            return f"loses {truth['losing_line']}"
-        return "unbeatable" if truth["unbeatable"] else "not beaten this time"
-    sampled = " sampled" if truth["intervals"] else ""
-    return f"{shares_text(truth['against_perfect'])}{sampled}"
+    truth = agent.seat(seat)
+    if agent.verdict is None or truth is None:
+        return agent.failure or "unknown"
+    if agent.verdict.exploitability is not None:  # every reply was walked
+        if truth.losing_line is not None:
+            return f"loses {truth.losing_line}"
+        return "unbeatable" if truth.unbeatable else "not beaten this time"
+    return f"{shares_text(truth.against_perfect)}{' sampled' * agent.is_sampled(seat)}"
 
 
 def shares_text(shares: Iterable[float], digits: int = 1) -> str:
@@ -266,38 +295,27 @@ def in_percent(share: float | None, digits: int = 1) -> str:
     return "" if share is None else f"{100 * share:.{digits}f}"
 
 
-def rating_text(rating: Record, anchor: bool = False) -> str:
-    """A rating with its 95 % interval; "> 812" if nothing bounds it from above."""
-    if rating["games"] == 0:
-        return "did not play"
-    if anchor:
-        return "0"
-    low, high = ("no bound" if rating[end] is None else f"{rating[end]:.0f}" for end in ("low", "high"))
-    if rating["elo"] is not None:
-        return f"{rating['elo']:.0f} ({low} to {high})"
-    return {"above": f"> {low}", "below": f"< {high}"}.get(rating["unbounded"], "unknown")
-
-
-def as_csv(content: Record) -> str:
+def as_csv(record: BenchRecord) -> str:
     """The players of all games, a line for each: rating, exact results, mistakes by phase, training and seconds."""
-    rows = [row for record in content["games"] for row in _csv_rows(record)]
+    rows = [row for results in record.games for row in _csv_rows(results)]
     return csv_of(list(rows[0]), rows)
 
 
-def _csv_rows(record: Record) -> Iterator[dict[str, Any]]:
-    for place, agent in enumerate(record["agents"], 1):
-        rating, verdict, training = agent["rating"], agent["verdict"] or {}, agent["training"] or {}
-        row = {"game": record["game"], "place": place} | {key: agent[key] for key in ("name", "role", "budget")}
-        row |= {key: rating[key] for key in ("elo", "low", "high", "score", "games", "forfeits")}
-        row["exploitability"] = verdict.get("exploitability")
+def _csv_rows(results: GameResults) -> Iterator[dict[str, Any]]:
+    for place, agent in enumerate(results.agents, 1):
+        row = {"game": results.game, "place": place, "name": agent.name, "role": agent.role, "made": agent.made}
+        row["budget"] = agent.budget
+        row |= {key: getattr(agent.rating, key) for key in ("elo", "low", "high", "score", "games", "forfeits")}
+        row["exploitability"] = agent.verdict and agent.verdict.exploitability
         for seat in SEATS:
-            truth = verdict.get(f"as_{seat}", {})
-            ends = truth.get("against_perfect", (None, None, None))
+            truth = agent.seat(seat)
+            ends = truth.against_perfect if truth else (None, None, None)
             row |= {
                 f"{end} as {seat} v perfect": share for end, share in zip(("won", "drawn", "lost"), ends, strict=True)
             }
-            row[f"losing line as {seat}"] = truth.get("losing_line")
-        row |= {f"mistakes, {among}": measured(agent, "mistakes", among) for among in ("all", "critical", *PHASES)}
-        row |= {f"training {key}": training.get(key) for key in ("games", "steps", "cpu_seconds", "command")}
-        row |= {f"seconds, {key}": value for key, value in agent["seconds"].items()}
-        yield row | {"failure": agent["failure"]}
+            row[f"losing line as {seat}"] = truth and truth.losing_line
+        row |= {f"mistakes, {among}": agent.measured("mistakes", among) for among in ("all", "critical", *PHASES)}
+        training = agent.training
+        row |= {f"training {key}": getattr(training, key, None) for key in ("games", "steps", "cpu_seconds", "command")}
+        row |= {f"seconds, {key}": seconds for key, seconds in vars(agent.seconds).items()}
+        yield row | {"failure": agent.failure}

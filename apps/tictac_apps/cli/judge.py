@@ -338,7 +338,9 @@ def add_bench(parser: argparse.ArgumentParser) -> None:
         metavar="PLAYER",
         help='play against these (learners, names, files) instead of the usual players; "usual" means the usual ones',
     )
-    parser.add_argument("--full", action="store_true", help="more players, games, positions and seeds: an hour or more")
+    amount = parser.add_mutually_exclusive_group()
+    amount.add_argument("--quick", action="store_true", help="train nothing: only the opponents that need no training")
+    amount.add_argument("--full", action="store_true", help="more players, games, positions and seeds: an hour or more")
     parser.add_argument("--no-deep", action="store_true", help="leave out the players that need PyTorch")
     scale = parser.add_argument_group("the amount of work")
     add_number(scale, "--games", whole_number(1), "the games of each pair")
@@ -348,7 +350,8 @@ def add_bench(parser: argparse.ArgumentParser) -> None:
     add_number(parser, "--time-limit", decimal(), "the time for a move", TIME_LIMIT, "SECONDS")
     add_seed(parser)
     add_workers(parser, min(2, os.cpu_count() or 1))
-    parser.add_argument("--fresh", action="store_true", help="delete earlier results and start again")
+    text = "delete earlier results and start again, without the opponents' results that come with the package"
+    parser.add_argument("--fresh", action="store_true", help=text)
     add_file(
         parser,
         "--store",
@@ -360,19 +363,22 @@ def add_bench(parser: argparse.ArgumentParser) -> None:
 
 
 def run_bench(options: argparse.Namespace) -> int:
-    """Trains the learners, compares all players with exact solutions, and lets them play each other.
+    """Judges your players, then trains the learners, judges them all, and lets them play each other.
 
-    Your players join those of the benchmark: a function, a Stable-Baselines3 model, an agent's file, an ONNX network,
-    a program, or a language model at its address (docs/audit.md shows each kind). A player that raises an error, plays
-    an illegal move or hangs harms only its own results.
+    Your players come first: a function, a Stable-Baselines3 model, an agent's file, an ONNX network, a program, or a
+    language model at its address (docs/audit.md shows each kind). Their verdicts, their mistakes and their ratings
+    against opponents that need no training are printed within seconds. With --quick that is all; else the learners
+    are trained, and everyone meets everyone. A player that raises an error, plays an illegal move or hangs harms only
+    its own results.
 
     The folder of --store receives report.html (a page to show to others), results.json and results.csv. The same
-    command continues where it stopped. If you add a player, only its part is new. After Ctrl-C running jobs are
-    finished; a second Ctrl-C stops them.
+    command continues where it stopped. If you add a player, only its part is new. After Ctrl-C running jobs have
+    three seconds to finish; a second Ctrl-C stops them at once.
 
     Examples:
-      tictac bench
+      tictac bench my_agent.py:player --game ConnectFour-v0 --quick
       tictac bench my_agent.py:player --game ConnectFour-v0
+      tictac bench
       tictac bench mine=ppo.zip other=q.npz --game TicTacToe-v0
       tictac bench "program:./bot" --game ConnectFour-v0 --against usual level:7 --time-limit 2
       tictac bench http://localhost:8000/v1#my-model --game TicTacToe-v0 --no-deep
@@ -388,6 +394,7 @@ def run_bench(options: argparse.Namespace) -> int:
         **({"games": list(dict.fromkeys(games))} if games else {}),
         output=options.store,
         names=options.against,
+        quick=options.quick,
         full=options.full,
         deep=not options.no_deep,
         seed=options.seed,

@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -25,14 +25,16 @@ import tictac_agents
 from tictac_agents import LearningCurve
 from tictac_agents.curves import CurveRow
 from tictac_agents.judge import Judgement
-from tictac_apps.bench import learning
-from tictac_apps.bench import run as job
-from tictac_apps.bench.cast import LEARNERS, QUICKLY, cast
-from tictac_apps.bench.results import SCHEMA, truth_text
+from tictac_apps.bench import judgements, judging, learning
+from tictac_apps.bench.bench_record import SCHEMA, CurvePoint, TrainingRecord, read_record
+from tictac_apps.bench.cast import LEARNERS, USUALLY, Contestant, cast
+from tictac_apps.bench.judgements import Pace
+from tictac_apps.bench.judging import PlayerJob
 from tictac_apps.cli import main
 from tictac_apps.cli.main import make_parser
 from tictac_apps.cli.train import chosen
 from tictac_env.arena import ResultStore, verdict
+from tictac_env.arena.typed_json import read_as
 from tictac_env.games import GAMES
 
 SMALL = ["--no-deep", "--shorter", "0.02", "--games", "4", "--positions", "30", "--workers", "1"]
@@ -69,6 +71,7 @@ def run(folder: Path, *words: str) -> dict[str, Any]:
     assert main(["bench", *words, "--store", str(folder)]) == 0
     found: dict[str, Any] = json.loads((folder / "results.json").read_text())
     jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text())).validate(found)
+    assert read_record(folder / "results.json").to_json() == (folder / "results.json").read_text()
     return found
 
 
@@ -155,7 +158,7 @@ def test_connect_four_has_learners_and_exact_results_against_perfect_play(connec
         [0, 0, 1]
     )  # the first player wins
     wins, draws, losses = (f"{100 * share:.1f}" for share in agents["rule"]["verdict"]["as_first"]["against_perfect"])
-    assert truth_text(agents["rule"], "first").startswith(f"{wins} / {draws} / {losses}")
+    assert sum(map(float, (wins, draws, losses))) == pytest.approx(100, abs=0.2)
     curve = agents["NTupleTD"]["training"]["curve"]
     assert len(curve) >= 3 and all(0 <= point["mistakes"] <= 1 and point["exploitability"] is None for point in curve)
     moves = agents["rule"]["losing"]["second"]
@@ -211,7 +214,7 @@ def test_a_player_that_fails_costs_itself_only(
     assert [name for name in agents if agents[name]["rating"]["games"] == 0] == ["dies"] * ("dies" in bots)
     if "dies" in bots:
         assert all(agents[name]["verdict"] is None for name in bots)
-        assert all(f"Tic-tac-toe, {name}: {agents[name]['failure']}\n" in out for name in bots)
+        assert all(f"it could not be judged: {agents[name]['failure']}\n" in out for name in bots)
         assert {one["player"] for one in found["games"][0]["forfeits"]} == {*bots} - {"dies"}
     else:
         assert agents["lowest"]["losing"]["first"]["moves"] in out
@@ -240,7 +243,7 @@ def test_a_wrong_player_is_named_before_anything_is_done(
 def test_the_command_of_each_learner_trains_with_its_settings(tmp_path: Path) -> None:
     """The options are those of `tictac train`, and give the settings that the learner has."""
     for game, learners in LEARNERS.items():
-        for one in cast(list(learners), game, str(tmp_path), QUICKLY[game], 0, {}):
+        for one in cast(list(learners), game, str(tmp_path), USUALLY[game], 0, {}):
             assert one.training is not None
             if one.training.plan is None:
                 continue
@@ -323,50 +326,51 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """A time that the test sets; `now` is that of the wall and of the processor."""
     found = SimpleNamespace(now=100.0)
     watch = SimpleNamespace(process_time=lambda: found.now, monotonic=lambda: found.now, time=lambda: found.now)
-    for module in (learning, job):
+    for module in (learning, judging, judgements):
         monkeypatch.setattr(module, "time", watch)
     return found
 
 
 @pytest.mark.parametrize(("game", "name"), [("TicTacToe-v0", "QLearning"), ("ConnectFour-v0", "MonteCarlo")])
 def test_the_points_of_a_curve_are_what_its_judge_finds(game: str, name: str, tmp_path: Path) -> None:
-    scale = replace(QUICKLY[game], points=2, shorter=0.002, fixed_positions=500, exact_games=4)
+    scale = replace(USUALLY[game], points=2, shorter=0.002, fixed_positions=500, exact_games=4)
     [player] = cast([name], game, str(tmp_path), scale, 0, {})
     assert player.training is not None and player.training.plan is not None
-    points = learning.train_player(player.training, tmp_path, scale)["curve"]
+    points = learning.train_player(player.training, tmp_path, scale).curve
     agent = player.training.plan.new_agent()
     agent = type(agent).load(tmp_path / player.training.file)
-    judgement = learning.curve_of(agent, player.training.plan, 1, scale).add(agent).judgement
+    judgement = learning.curve_of(agent, player.training.plan, 1, scale, tmp_path / "part").add(agent).judgement
     last, total = points[-1], player.training.plan.length
-    assert [point["games"] for point in points] == [total // 2, total] and last["steps"] == agent.num_timesteps
-    assert 0 < points[0]["cpu_seconds"] < last["cpu_seconds"]
-    assert (last["exploitability"], last["mistakes"]) == (judgement.exploitability, judgement.mistakes)
-    assert judgement.against_perfect is not None and last["v_perfect"]["exact"] == judgement.exact
-    assert [last["v_perfect"][seat] for seat in ("first", "second")] == [list(s) for s in judgement.against_perfect]
+    assert [point.games for point in points] == [total // 2, total] and last.steps == agent.num_timesteps
+    assert 0 < points[0].cpu_seconds < last.cpu_seconds
+    assert (last.exploitability, last.mistakes) == (judgement.exploitability, judgement.mistakes)
+    assert last.v_perfect is not None and last.v_perfect.exact == judgement.exact
+    assert (last.v_perfect.first, last.v_perfect.second) == judgement.against_perfect
 
 
 def test_after_an_illegal_move_a_point_has_no_measures() -> None:
     curve = LearningCurve()
     curve.rows.append(CurveRow(timesteps=20, seconds=1.0, judgement=Judgement(illegal="column 4 is full")))
-    measures = {"exploitability": None, "mistakes": None, "v_perfect": None}
-    assert learning.points_of(curve) == [{"cpu_seconds": 1.0, "games": None, "steps": 20} | measures]
+    assert learning.points_of(curve) == (CurvePoint(1.0, None, 20, None, None, None),)
 
 
 def test_a_training_is_repeated_only_if_its_file_or_record_is_missing(tmp_path: Path) -> None:
-    scale = replace(QUICKLY["TicTacToe-v0"], points=3, shorter=0.002)
+    scale = replace(USUALLY["TicTacToe-v0"], points=3, shorter=0.002)
     [player] = cast(["QLearning"], "TicTacToe-v0", str(tmp_path), scale, 0, {})
     assert player.training is not None
     made = learning.train_player(player.training, tmp_path, scale)
-    assert made["games"] == 28 and [point["games"] for point in made["curve"]] == [9, 18, 27, 28]
-    assert made["cpu_seconds"] == round(made["curve"][-1]["cpu_seconds"], 2) and made["steps"] > 28
+    assert not list(tmp_path.glob("*.progress"))
+    assert made.games == 28 and [point.games for point in made.curve] == [9, 18, 27, 28]
+    assert made.cpu_seconds == round(made.curve[-1].cpu_seconds, 2) and (made.steps or 0) > 28
     file = tmp_path / player.training.file
     record, before = file.with_suffix(".json"), file.stat().st_mtime_ns
-    record.write_text(json.dumps(made | {"games": 29}))
-    assert learning.train_player(player.training, tmp_path, scale)["games"] == 29
+    assert read_as(TrainingRecord, json.loads(record.read_text())) == made
+    record.write_text(json.dumps(asdict(made) | {"games": 29}))
+    assert learning.train_player(player.training, tmp_path, scale).games == 29
     assert file.stat().st_mtime_ns == before
     for lost in (file, record):
         lost.unlink()
-        assert learning.train_player(player.training, tmp_path, scale)["games"] == 28 and file.exists()
+        assert learning.train_player(player.training, tmp_path, scale).games == 28 and file.exists()
     for damaged in ("[]", "{", "3", json.dumps({"games": 1})):
         record.write_text(damaged)
         with pytest.raises(ValueError, match=rf"{record.name}.*delete it"):
@@ -375,12 +379,12 @@ def test_a_training_is_repeated_only_if_its_file_or_record_is_missing(tmp_path: 
 
 def test_what_decides_a_judgement_is_its_key(tmp_path: Path) -> None:
     (tmp_path / "bots.py").write_text(PLAYERS)
-    game, scale = "TicTacToe-v0", QUICKLY["TicTacToe-v0"]
+    game, scale = "TicTacToe-v0", USUALLY["TicTacToe-v0"]
 
     def keys(scale: Any = scale, seed: int = 0, limit: float = 1.0) -> list[dict[str, Any]]:
         yours = {"mine": f"{tmp_path}/bots.py:lowest"}
         found = cast(["rule", "QLearning"], game, str(tmp_path), scale, 0, yours)
-        whole = job.PlayerJob({game: found}, {game: GAMES[game]}, {game: scale}, tmp_path, seed, limit, os.getpid())
+        whole = PlayerJob({game: found}, {game: GAMES[game]}, {game: scale}, tmp_path, seed, limit, 1, os.getpid())
         assert list(whole.contestants()) == [(game, name) for name in ("rule", "QLearning", "mine")]
         return [whole.settings_of(game, one) for one in found]
 
@@ -393,3 +397,35 @@ def test_what_decides_a_judgement_is_its_key(tmp_path: Path) -> None:
     assert [one == other for one, other in zip(keys(replace(scale, shorter=0.5)), usual, strict=True)] == [
         *(True, False, True)
     ]
+
+
+def test_the_work_that_is_done_follows_the_reports_of_trainings(
+    clock: SimpleNamespace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    learner = Contestant("A", str(tmp_path / "a.npz"), seconds=50.0)
+    other, report = Contestant("B", "rule", seconds=10.0), learning.progress_file(tmp_path / "a.npz")
+    pace = Pace({("G", "A"): learner, ("G", "B"): other})
+    assert (pace.total, pace.done(), pace.text()) == (60.0, 0.0, "0 of 2 players; under way: ")
+    pace.begin(("G", "A"))
+    clock.now += 10
+    monkeypatch.setattr(os, "getloadavg", lambda: (2.0 * (os.cpu_count() or 1), 0.0, 0.0))
+    assert pace.done() == 5.0  # nothing is reported yet, and the machine is busy
+    report.write_text("0.1")
+    assert pace.done() == 5.0  # the machine is half as fast as the estimate
+    clock.now += 4
+    assert pace.done() == 7.0
+    pace.begin(("G", "B"))
+    clock.now += 2
+    assert pace.done() == 9.0 and pace.text() == "0 of 2 players; under way: A (G), B (G)"
+    report.write_text("0.4")
+    assert pace.done() == pytest.approx(20 + 2 * 20 / 16)
+    clock.now += 100
+    assert pace.done() == 0.95 * 60  # no more before they have ended
+    for name in "AB":
+        pace.end(("G", name))
+    assert pace.done() == 60.0 and pace.text() == "2 of 2 players; under way: "
+    training = SimpleNamespace(points=5)
+    pace = Pace({("G", "A"): replace(learner, source="none.npz", training=training)})  # type: ignore[arg-type]
+    pace.begin(("G", "A"))
+    clock.now += 1000
+    assert pace.done() == 10.0  # of 50, as a fifth would have been reported

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,10 +10,11 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from tictac_apps.bench.bench_record import read_record
 from tictac_apps.bench.cast import (
     FULL,
     NOTES,
-    QUICK,
+    USUAL,
     Contestant,
     RunScale,
     TrainingRun,
@@ -24,7 +24,8 @@ from tictac_apps.bench.cast import (
     scale_of,
     without_networks,
 )
-from tictac_apps.bench.run import OPENING_PLIES, TIME_LIMIT
+from tictac_apps.bench.guard import TIME_LIMIT
+from tictac_apps.bench.run import OPENING_PLIES
 from tictac_env.games import GAMES
 from tictac_env.games.registry import TITLES
 from tictac_env.policies import load_player
@@ -46,25 +47,24 @@ def training(name: str, game: str, scale: RunScale = ONE) -> TrainingRun:
 
 
 def test_the_record_shown_is_of_this_cast_and_these_settings() -> None:
-    content = json.loads(RECORD.read_text(encoding="utf-8"))
-    settings = content["settings"]
-    assert (settings["opening_plies"], settings["time_limit"]) == (OPENING_PLIES, TIME_LIMIT)
-    for record in content["games"]:
-        game = record["game"]
-        scale = scale_of(game, settings["setting"] == "full")
-        assert vars(scale) == record["settings"] and TITLES[game] == record["title"]
-        players = {one.name: one for one in cast(QUICK[game], game, "agents", scale, settings["seed"], {})}
-        assert set(players) == {agent["name"] for agent in record["agents"]}
-        for agent in record["agents"]:
-            learned, trained = players[agent["name"]].training, agent["training"]
-            assert (learned is None) == (trained is None) and agent["note"] == NOTES.get(agent["name"], "")
-            if learned:
-                sentence = learned.sentence(trained["games"], trained["steps"])
-                assert (learned.command, sentence) == (trained["command"], trained["sentence"])
+    record = read_record(RECORD)
+    settings = record.settings
+    assert (settings.opening_plies, settings.time_limit) == (OPENING_PLIES, TIME_LIMIT)
+    for results in record.games:
+        game, scale = results.game, scale_of(results.game, settings.setting == "full")
+        assert scale == results.settings and TITLES[game] == results.title
+        players = {one.name: one for one in cast(USUAL[game], game, "agents", scale, settings.seed, {})}
+        assert set(players) == {agent.name for agent in results.agents}
+        for agent in results.agents:
+            learned, trained = players[agent.name].training, agent.training
+            assert (learned is None) == (trained is None) and agent.note == NOTES.get(agent.name, "")
+            if learned and trained:
+                sentence = learned.sentence(trained.games, trained.steps)
+                assert (learned.command, sentence) == (trained.command, trained.sentence)
             else:
-                player = load_player(agent["name"], game)
-                assert one_move_rule(player, GAMES[game]) == agent["one_move_rule"]
-                assert player.budget == agent["budget"]
+                player = load_player(agent.name, game)
+                assert one_move_rule(player, GAMES[game]) == agent.one_move_rule
+                assert player.budget == agent.budget
 
 
 @pytest.mark.parametrize("game", TITLES)

@@ -4,27 +4,30 @@ from __future__ import annotations
 
 import random
 import re
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 
+from tictac_apps.bench.bench_record import BoardSize, CurvePoint, LosingLine, Rating, SeatShares
 from tictac_apps.bench.charts import (
     Point,
     Scale,
     board_of,
     board_parts,
     curve,
-    given_away_at,
     phase_chart,
     rating_axis,
     rating_scale,
     scatter,
     whisker,
 )
+from tictac_env.arena import WinDrawLoss
+from tictac_env.arena.records import Measure
 
-RATING = {"elo": 500, "low": 250, "high": 750, "unbounded": ""}
+RATING = Rating(elo=500, low=250, high=750)
 BAR, LEFT, RIGHT = "M0 -4V4", "M6 -5L0 0L6 5", "M-6 -5L0 0L-6 5"
 """The end of an interval, and the arrows that say that there is none."""
 
@@ -66,9 +69,8 @@ def test_a_scale_has_round_numbers(values: list[float], ticks: int, low: float, 
 
 
 def test_the_scale_of_ratings_goes_over_all_bounds_that_are_known() -> None:
-    unbounded = {"elo": None, "low": 812, "high": None}
-    assert rating_scale([{"rating": RATING}, {"rating": unbounded}]) == Scale.over([250, 812], 6)
-    nobody = rating_scale([{"rating": dict.fromkeys(("elo", "low", "high"))}])
+    assert rating_scale([RATING, Rating(low=812)]) == Scale.over([250, 812], 6)
+    nobody = rating_scale([Rating()])
     assert nobody.low == 0 < nobody.high == nobody.step
     assert words(rating_axis(Scale(-200, 400, 200))) == [
         ("-200", "0%", "13"), ("0", "33.3%", "13"), ("200", "66.7%", "13"), ("400", "100%", "13")
@@ -88,7 +90,7 @@ def test_the_scale_of_ratings_goes_over_all_bounds_that_are_known() -> None:
 def test_a_whisker_has_a_bar_at_each_bound_and_an_arrow_for_none(
     change: dict[str, Any], line: tuple[str, str], tips: list[Any], dots: list[str]
 ) -> None:
-    picture = whisker(RATING | change, Scale(0, 1000, 500))
+    picture = whisker(replace(RATING, **change), Scale(0, 1000, 500))
     assert attributes(picture, "line", "x1", "x2", "y1", "y2") == [(*line, "13", "13")]
     places = [place for place, _ in attributes(picture, "svg", "x", "class")[1:]]
     drawn = [path for (path,) in attributes(picture, "path", "d")]
@@ -98,11 +100,11 @@ def test_a_whisker_has_a_bar_at_each_bound_and_an_arrow_for_none(
 
 def test_mistakes_are_bars_with_intervals_beside_random_play() -> None:
     measures = [
-        {"name": "mistakes", "among": "opening", "value": 0.1, "low": 0.05, "high": 0.2, "random": 0.4},
-        {"name": "regret", "among": "middle", "value": 0.1, "low": 0.1, "high": 0.1, "random": 0.1},
-        {"name": "mistakes", "among": "end", "value": 0.5, "low": 0.3, "high": 0.6, "random": 0.2},
+        Measure("mistakes", "opening", 9, 0.1, 0.05, 0.2, 0.4),
+        Measure("regret", "middle", 9, 0.1, 0.1, 0.1, 0.1),
+        Measure("mistakes", "end", 9, 0.5, 0.3, 0.6, 0.2),
     ]
-    picture = phase_chart({"name": "A & B", "measures": measures}, highest=0.4)
+    picture = phase_chart("A & B", measures, highest=0.4)
     assert attributes(picture, "path", "class", "d") == [
         ("bar", "M0.2 1V0.75h.6V1M2.2 1V0h.6V1"),  # no bar is higher than the chart
         ("span", "M0.5 0.875V0.5M2.5 0.25V0"),
@@ -112,23 +114,19 @@ def test_mistakes_are_bars_with_intervals_beside_random_play() -> None:
     assert [text for text, _, _ in words(picture)] == shown
     told = "opening 10.0\u00a0% (random play 40.0\u00a0%), end 50.0\u00a0% (random play 20.0\u00a0%)"
     assert shapes(picture, "svg")[0].get("aria-label") == f"A & B: mistakes by phase: {told}"
-    assert "no positions" in phase_chart({"name": "A", "measures": []}, highest=1)
+    assert "no positions" in phase_chart("A", [], highest=1)
 
 
-def curve_point(games: int, value: float | None, first: Any = None, second: Any = None) -> dict[str, Any]:
+def curve_point(games: int, value: float | None, first: Any = None, second: Any = None) -> CurvePoint:
     """A point of a learning curve."""
-    about = {"cpu_seconds": games / 100, "games": games, "steps": None, "exploitability": value, "mistakes": value}
-    return about | {"v_perfect": first and {"first": first, "second": second, "exact": True}}
-
-
-def learner(*points: dict[str, Any]) -> dict[str, Any]:
-    return {"name": "A", "training": {"curve": list(points)}}
+    shares = first and SeatShares(WinDrawLoss(*first), WinDrawLoss(*second), True)
+    return CurvePoint(games / 100, games, None, value, value, shares)
 
 
 def test_a_learning_curve_shows_the_truth_above_and_the_results_below() -> None:
     half, lost, won = [0.5, 0.25, 0.25], [0.0, 0.0, 1.0], [1.0, 0.0, 0.0]
     points = curve_point(100, 0.8, half, lost), curve_point(200, 0.4, half, won), curve_point(400, 0.2)
-    picture = curve(learner(*points), "exploitability", highest=0.8)
+    picture = curve("A", [*points], "exploitability", highest=0.8)
     assert attributes(picture, "path", "class", "d") == [
         ("curve", "M25 0L50 50L100 75"),
         *(("l", "M0 100V0H50V100"), ("d", "M0 100V25H50V100"), ("w", "M0 100V50H50V100")),  # alike, so one column
@@ -146,7 +144,7 @@ def test_a_learning_curve_shows_the_truth_above_and_the_results_below() -> None:
 
 def test_a_learning_curve_is_told_in_words_with_the_last_results() -> None:
     last = curve_point(1_500, 0.125, [0.5, 0.25, 0.25], [0.0, 0.1, 0.9])
-    told = shapes(curve(learner(last), "mistakes", 1), "svg")[0].get("aria-label")
+    told = shapes(curve("A", [last], "mistakes", 1), "svg")[0].get("aria-label")
     assert told.replace("\u00a0", " ") == (
         "A: mistakes 12.5 % in the end; as first won 50 %, drawn 25 %, lost 25 % against perfect play; "
         "as second won 0 %, drawn 10 %, lost 90 % against perfect play"
@@ -163,11 +161,11 @@ def test_a_learning_curve_is_told_in_words_with_the_last_results() -> None:
     ],
 )
 def test_the_length_of_a_training_has_its_unit(change: dict[str, Any], length: str) -> None:
-    assert words(curve(learner(curve_point(1_500, 0.5) | change), "mistakes", 1))[-1][0] == length
+    assert words(curve("A", [replace(curve_point(1_500, 0.5), **change)], "mistakes", 1))[-1][0] == length
 
 
 def test_a_curve_without_a_known_point_has_no_line() -> None:
-    picture = curve(learner(curve_point(10, None)), "mistakes", 1)
+    picture = curve("A", [curve_point(10, None)], "mistakes", 1)
     assert not shapes(picture, "path") and not shapes(picture, "circle")
     assert "unknown after an illegal move in the end" in picture
     assert [text for text, _, _ in words(picture)] == ["100.0\u00a0%", "50.0\u00a0%", "0", "10 games"]
@@ -282,31 +280,31 @@ def test_names_in_the_column_keep_the_order_of_their_points() -> None:
 
 
 def test_the_empty_board_has_a_well_for_each_cell() -> None:
-    tiles = board_parts("g1", {"rows": 2, "columns": 3, "gravity": False})
+    tiles = board_parts("g1", BoardSize(2, 3, 3, False))
     [(kind, wells)] = attributes(tiles, "path", "class", "d")
     centres = [f"M{column + 0.5} {row + 0.5}" for row in range(2) for column in range(3)]
     assert kind == "tile wells" and re.findall(r"M[\d.]+ [\d.]+", wells) == centres
-    discs = board_parts("g2", {"rows": 1, "columns": 2, "gravity": True})
+    discs = board_parts("g2", BoardSize(1, 2, 2, True))
     assert attributes(discs, "path", "class", "d") == [("disc wells", "M0.5 0.5h0M1.5 0.5h0")]
     assert (shapes(tiles, "g")[0].get("id"), shapes(discs, "g")[0].get("id")) == ("g1", "g2")
 
 
 def test_a_lost_game_is_drawn_stone_by_stone() -> None:
-    board = {"rows": 2, "columns": 3, "gravity": False}
-    line = {"cells": [0, 4, 1, 5, 2], "winning_cells": [0, 1, 2], "given_away": "given away at ply 4"}
+    board = BoardSize(2, 3, 3, False)
+    line = LosingLine("15263", (0, 4, 1, 5, 2), (0, 1, 2), "given away at ply 4", True)
     picture = board_of("g1", board, "told", line)
     stones = {"a": "0,0 1,0 2,0", "b": "1,1 2,1", "win": "0,0 1,0 2,0", "wrong": "2,1", "last": ""}
     assert dict(attributes(picture, "polyline", "class", "points")) == stones
     assert shapes(picture, "use")[0].get("href") == "#g1"
     assert shapes(picture, "svg")[0].get("aria-label") == "told"
-    unspoilt = board_of("g1", board, "told", line | {"given_away": None})
+    unspoilt = board_of("g1", board, "told", replace(line, given_away=None))
     assert attributes(unspoilt, "polyline", "points")[3] == ("",)
     assert not shapes(board_of("g1", board, "told", None), "polyline")
-    for cells in ([6], [-1]):
+    for cells in ((6,), (-1,)):
         with pytest.raises(ValueError, match="0 to 5"):
-            board_of("g1", board, "told", line | {"cells": cells})
+            board_of("g1", board, "told", replace(line, cells=cells))
 
 
 @pytest.mark.parametrize(("told", "ply"), [(None, None), ("", None), ("given away at ply 12", 12), ("nothing", None)])
 def test_the_ply_of_a_mistake_is_read_from_its_note(told: str | None, ply: int | None) -> None:
-    assert given_away_at({"given_away": told}) == ply
+    assert LosingLine("1", (0,), (), told, True).wrong_ply == ply

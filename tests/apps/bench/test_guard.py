@@ -103,7 +103,7 @@ def test_a_worker_ends_in_failure_once_a_move_took_three_times_its_time(
 def test_a_players_file_is_loaded_in_each_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("bots.py").write_text(BOTS)
-    player = guarded("bots.py:lowest", "mine", TTT, 2.5, os.getpid())
+    player = guarded("bots.py:lowest", "mine", TTT, 2.5, os.getpid(), tmp_path / "log.txt")
     assert (player.name, player.policy.name) == ("mine", "mine")
     policy: Any = player.policy
     policy._strikes = 3
@@ -111,3 +111,13 @@ def test_a_players_file_is_loaded_in_each_process(tmp_path: Path, monkeypatch: p
     assert copied._loaded is None and copied.clock is None
     assert (copied.name, copied.time_limit, copied.budget) == ("mine", 2.5, policy.budget)
     assert copied.act(START, 0) == 0 and copied._loaded is not None  # the strikes were those of the other process
+
+
+def test_what_a_player_prints_is_in_the_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("talkers.py").write_text("print('loaded')\n" + BOTS.replace("return", "print('thinking')\n    return"))
+    player = guarded("talkers.py:lowest", "mine", TTT, 2.5, os.getpid(), tmp_path / "log.txt")
+    assert player.policy.act(START, 0) == 0
+    assert capsys.readouterr().out == "" and Path("log.txt").read_text() == "loaded\nthinking\n"

@@ -16,8 +16,9 @@ import pytest
 from chromium import needs_chromium
 from conftest import breadth
 
+from tictac_apps.bench.bench_record import BenchRecord, read_record
 from tictac_apps.bench.page import page
-from tictac_apps.bench.results import own_lines
+from tictac_env.arena.typed_json import read_as
 
 RECORD = Path(__file__).parents[3] / "benchmarks" / "results" / "tournament.json"
 """The record that the docs show, of both games."""
@@ -25,6 +26,13 @@ YOURS = ("Sarsa", "my_table.npz"), ("QLearning", "my_net.zip")
 """In each game, a player that is taken for the reader's, and how it is then called."""
 VOID = {"meta", "input", "br"}
 STRANGE = """<b>&"it's" $title </script>"""
+
+
+UNKNOWN = dict.fromkeys(("unbeatable", "losing_line", "given_away", "intervals", "searched"))
+UNKNOWN |= {"shortest": False, "against_perfect": [0.0, 1.0, 0.0], "decided_after": 9.0}
+"""The record of a seat of which nothing is known."""
+MEASURE = {"positions": 0, "value": None, "low": None, "high": None, "random": None}
+SECONDS = ("install", "compile", "train", "judge", "play", "page", "total")
 
 
 class Tags(HTMLParser):
@@ -57,9 +65,21 @@ class Tags(HTMLParser):
             self.texts.append(data)
 
 
+def page_of(record: dict[str, Any]) -> str:
+    """The page of a record, given as the content of its file; what it lacks of a verdict or a measure is unknown."""
+    content = json.loads(json.dumps({key: part for key, part in record.items() if key != "$schema"}))
+    content["seconds"] = dict.fromkeys(SECONDS, 0.0) | content["seconds"]
+    for agent in (agent for game in content["games"] for agent in game["agents"]):
+        agent["measures"] = [MEASURE | measure for measure in agent["measures"]]
+        for seat in ("as_first", "as_second") if agent["verdict"] else ():
+            truth = agent["verdict"][seat]
+            agent["verdict"][seat] = truth if "lines" in truth else UNKNOWN | truth
+    return page(read_as(BenchRecord, content))
+
+
 def read(record: dict[str, Any]) -> str:
     """The text of the page of a record, once its tags and links are checked."""
-    text = page(record)
+    text = page_of(record)
     found = Tags(text)
     assert all(link.startswith("#") and link[1:] in found.ids for link in found.links)
     assert len(set(found.ids)) == len(found.ids)
@@ -77,7 +97,8 @@ def record() -> dict[str, Any]:
 
 def first_lost(record: dict[str, Any]) -> dict[str, Any]:
     """The player whose lost game the page of tic-tac-toe shows first; it was the second player."""
-    found: dict[str, Any] = next(agent for agent in record["games"][0]["agents"] if any(agent["losing"].values()))
+    yours_first = sorted(record["games"][0]["agents"], key=lambda agent: agent["role"] != "yours")
+    found: dict[str, Any] = next(agent for agent in yours_first if any(agent["losing"].values()))
     assert found["losing"]["first"] is None
     return found
 
@@ -170,9 +191,10 @@ def test_names_and_results_are_shown(record: dict[str, Any]) -> None:
 def test_the_first_screen_answers_a_newcomer(record: dict[str, Any]) -> None:
     small, large = (read(record | {"games": [game]}).split(" Ratings ")[0] for game in record["games"])
     best, lost = record["games"][0]["agents"][0], first_lost(record)
+    assert small.index("Yours my_table.npz") < small.index("Best player")
     assert f"Best player, and best learner {best['name']}" in small and "No: nothing beats it" in small
     plies = len(lost["losing"]["second"]["cells"])
-    assert f"{lost['name']} , " in small and f"by rating, as second loses in {plies} plies" in small
+    assert f"{lost['name']} yours , " in small and f"by rating, as second loses in {plies} plies" in small
     assert "Every reply was walked" in small
     learner = next(agent for agent in record["games"][1]["agents"] if agent["training"])
     assert "Best player perfect" in large and f"Best learner {learner['name']}" in large and "Yes, as second" in large
@@ -192,14 +214,14 @@ def test_places_are_ordinal_numbers(record: dict[str, Any]) -> None:
 def test_a_losing_line_is_drawn_on_its_cells(record: dict[str, Any]) -> None:
     cells = first_lost(record)["losing"]["second"]["cells"]
     first, second = points(cells[::2]), points(cells[1::2])
-    assert f'<polyline class="a" points="{first}"/><polyline class="b" points="{second}"/>' in page(record)
+    assert f'<polyline class="a" points="{first}"/><polyline class="b" points="{second}"/>' in page_of(record)
     cells[3] = 9
     with pytest.raises(ValueError, match=r"9.*0 to 8"):
-        page(record)
+        page_of(record)
 
 
 def test_players_of_the_reader_are_marked_out(record: dict[str, Any]) -> None:
-    text = page(record)
+    text = page_of(record)
     for part in ('class="name yours"', 'r="5" class="yours"'):
         assert part in text
     assert read(record).count("my_table.npz yours") > 7
@@ -211,19 +233,17 @@ def test_players_of_the_reader_are_marked_out(record: dict[str, Any]) -> None:
 
 def test_a_strange_name_is_escaped(record: dict[str, Any]) -> None:
     strange = renamed(record, "mcts:100", STRANGE)
-    assert STRANGE in read(strange) and escape(STRANGE) in page(strange) and STRANGE not in page(strange)
+    assert STRANGE in read(strange) and escape(STRANGE) in page_of(strange) and STRANGE not in page_of(strange)
 
 
 def test_a_player_that_draws_its_moves_is_said_to_and_nothing_is_proven_of_it(record: dict[str, Any]) -> None:
     (agent,) = (agent for agent in record["games"][0]["agents"] if agent["role"] == "yours")
-    assert "draws its moves" not in read(record) + "".join(own_lines(record["games"][0]))
+    assert "draws its moves" not in read(record)
     agent["verdict"]["basis"] = "draws its moves"
     for seat in ("first", "second"):
         agent["verdict"][f"as_{seat}"] |= {"unbeatable": None, "losing_line": None}
         agent["losing"][seat] = None
-    shown = "".join(own_lines(record["games"][0]))
-    assert "another run gives other figures" in read(record) and "another run gives other figures" in shown
-    assert "not beaten this time" in shown and "unbeatable" not in shown
+    assert "another run gives other figures" in read(record)
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
@@ -247,8 +267,6 @@ def agent_of(record: dict[str, Any], game: int, name: str) -> dict[str, Any]:
     return found
 
 
-UNKNOWN = {"unbeatable": None, "losing_line": None, "against_perfect": [0.0, 1.0, 0.0]}
-"""The record of a seat of which nothing is known."""
 SEAT_TRUTHS: list[tuple[dict[str, Any], Any, str]] = [
     ({"unbeatable": True}, None, "cannot be beaten"),
     ({"unbeatable": False}, {"shortest": True, "cells": [0] * 7}, "loses in 7 plies"),
@@ -392,7 +410,7 @@ def test_all_figures_have_their_columns(record: dict[str, Any], number: int) -> 
     agent = game["agents"][0]
     agent["seconds"] = {"train": None, "judge": 1.25, "move": 0.00999}
     agent["rating"] |= {"games": 1234, "forfeits": 7}
-    table = page(record | {"games": [game]}).split('aria-label="figures"')[1].split("</table>")[0]
+    table = page_of(record | {"games": [game]}).split('aria-label="figures"')[1].split("</table>")[0]
     head, *rows = (re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", row) for row in table.split("<tr>")[1:])
     cells = dict(zip(head, rows[0], strict=True))
     assert len(rows) == len(game["agents"]) and ("exploitability" in head) == (number == 0)
@@ -423,7 +441,7 @@ def test_all_charts_of_a_game_have_the_height_of_the_largest_value(
     for game, truth in zip(record["games"], ("exploitability", "mistakes"), strict=True):
         for found in heights.values():
             found.clear()
-        page(record | {"games": [game]})
+        page_of(record | {"games": [game]})
         measures = [one for agent in game["agents"] for one in agent["measures"] if one["name"] == "mistakes"]
         of_phases = [one for one in measures if one["among"] in ("opening", "middle", "end")]
         points = [point for agent in game["agents"] if agent["training"] for point in agent["training"]["curve"]]
@@ -437,7 +455,7 @@ def test_when_on_what_and_for_how_long_it_ran_is_told(record: dict[str, Any]) ->
     text, machine = read(record), record["machine"]
     assert f"{machine['date']}: the full setting, seed 5, at most 2.5 seconds a move." in text
     assert f"{machine['processor']}, {machine['cores']} cores, {machine['system']}, Python {machine['python']};" in text
-    spent = "compile 1.2 s, train 20.0 s, judge 3.0 s"
+    spent = "compile 1.2 s, train 20.0 s, judge 3.0 s, play 0.0 s, page 0.0 s"
     assert f"32 seconds of wall-clock in all. Its parts: {spent}; compile, train and judge" in text
 
 
@@ -459,12 +477,21 @@ def test_twenty_players_on_two_games_fit_300_kilobytes(record: dict[str, Any]) -
             agents.append(copy.deepcopy(agent) | {"name": f"{agent['name']}, seed 1"})
         names = [agent["name"] for agent in agents]
         game["pairs"] = [pairs[0] | {"player": one, "opponent": two} for one in names for two in names if one != two]
-    assert len(page(record).encode()) < 300_000
+    assert len(page_of(record).encode()) < 300_000
 
 
-def test_another_schema_is_refused(record: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=r"schema 1.*schema 2"):
-        page(record | {"schema": 1})
+def test_a_file_that_is_not_such_a_record_is_refused(record: dict[str, Any], tmp_path: Path) -> None:
+    path = tmp_path / "results.json"
+    path.write_text(json.dumps(record | {"schema": 1}))
+    with pytest.raises(ValueError, match=r"results.json .*schema 1.*schema 3"):
+        read_record(path)
+    path.write_text(json.dumps(record | {"games": 5}))
+    with pytest.raises(ValueError, match=r"results.json .*BenchRecord.games.*5"):
+        read_record(path)
+
+
+def test_a_record_is_read_back_as_it_was_written() -> None:
+    assert read_record(RECORD).to_json() == RECORD.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("change", [None, *CHANGES], ids=lambda change: getattr(change, "__name__", "whole"))
@@ -491,7 +518,7 @@ def test_a_visitor_steps_through_a_lost_game(
     lost = first_lost(record)["losing"]["second"]
     cells, mistake = lost["cells"], int(re.findall(r"at ply (\d+)", lost["given_away"])[0])
     end = len(cells)
-    (path := tmp_path / "report.html").write_text(page(renamed(record, "level:4", STRANGE)), encoding="utf-8")
+    (path := tmp_path / "report.html").write_text(page_of(renamed(record, "level:4", STRANGE)), encoding="utf-8")
     context = browser.new_context(viewport={"width": width, "height": 844}, color_scheme=scheme)
     visited, wrong, asked = context.new_page(), list[str](), list[str]()
     visited.on("pageerror", lambda error: wrong.append(str(error)))

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import FrozenInstanceError
 from functools import partial
 from itertools import count, pairwise
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,7 @@ from tictac_apps.cli import main
 from tictac_apps.labels import LabelStore, label
 from tictac_env.arena import ResultStore, prove, round_robin, sampled_openings
 from tictac_env.games import get_game
-from tictac_env.jobs import RAY_ENVIRONMENT, Cluster, WorkerLost, Workers, joined, map_jobs
+from tictac_env.jobs import RAY_ENVIRONMENT, Cluster, WorkerLost, Workers, finishing_within, joined, map_jobs
 from tictac_env.solver import Solver
 from tools.build_suites import Games, make_suite
 
@@ -448,3 +449,23 @@ def test_a_cluster_is_started_if_there_is_none() -> None:
     missing = subprocess.run([*command, "--ray", "127.0.0.1:1"], capture_output=True, text=True, check=False)
     assert missing.returncode == 2 and time.monotonic() - began < 60
     assert missing.stderr.splitlines()[-1].startswith("tictac: no Ray cluster can be reached at 127.0.0.1:1: ")
+
+
+@pytest.mark.parametrize(("seconds", "limit"), [(0.2, ", at most 0.2 s"), (inf, "")])
+def test_after_ctrl_c_jobs_under_way_may_have_a_time_to_end(
+    seconds: float, limit: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    slept, ended = list[float](), 60.0 if seconds < inf else 4.0
+    began = time.monotonic()
+
+    def sleep() -> None:
+        for job, _ in map_jobs(time.sleep, [0.0, ended, 0.0], 2, batch=1):
+            slept.append(job)
+            if len(slept) == 1:
+                os.kill(os.getpid(), signal.SIGINT)
+
+    with finishing_within(seconds), pytest.raises(KeyboardInterrupt):
+        sleep()
+    assert slept == ([0.0] if seconds < inf else [0.0, ended]) and time.monotonic() - began < 50
+    words = capsys.readouterr().err
+    assert words == f"finishing 1 job{limit}; press Ctrl-C again to stop now\n"
