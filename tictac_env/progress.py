@@ -7,6 +7,7 @@ import signal
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from contextvars import ContextVar
@@ -17,6 +18,8 @@ from typing import TypeVar
 Item = TypeVar("Item")
 SECONDS = 60.0
 """The time between two lines if there is no terminal, unless `lines_every` says otherwise."""
+LINES = 6
+"""The number of lines over which the speed is measured that the remaining time is told by."""
 _seconds = ContextVar("seconds", default=SECONDS)
 
 
@@ -85,9 +88,11 @@ def _lines(total: float, what: str) -> Iterator[Callable[[float, str], None]]:
         now = done, text
 
     def write() -> None:
+        samples = deque([(0.0, 0.0)], maxlen=LINES)
         while not over.wait(seconds):
             (done, text), passed = now, time.monotonic() - began
-            left = f", about {_clock(passed * (total - done) / done)} left" if total / 20 <= done < total else ""
+            samples.append((passed, done))
+            left = f", about {_clock(seconds_left(samples, total))} left" if total / 20 <= done < total else ""
             line = f"{what}: {100 * done / (total or 1):.0f} % after {_clock(passed)}{left}"
             print(line + (text and f"; {text}"), file=sys.stderr, flush=True)
 
@@ -98,6 +103,19 @@ def _lines(total: float, what: str) -> Iterator[Callable[[float, str], None]]:
     finally:
         over.set()
         writer.join()
+
+
+def seconds_left(samples: Sequence[tuple[float, float]], total: float) -> float:
+    """The seconds that are left, by the speed between the first and the last sample, or else since the beginning.
+
+    Args:
+        samples: times since the beginning in seconds, and the amounts done by then; something is done at the last one.
+        total: the amount of work.
+    """
+    (before, had), (now, done) = samples[0], samples[-1]
+    if done <= had:
+        before, had = 0.0, 0.0
+    return (now - before) / (done - had) * (total - done)
 
 
 def _clock(seconds: float) -> str:

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from tictac_env import progress as background
-from tictac_env.progress import Background, interruptible, lines_every, progress_bar, run_bar, track
+from tictac_env.progress import Background, interruptible, lines_every, progress_bar, run_bar, seconds_left, track
 
 
 class FakeTerminal(io.StringIO):
@@ -105,6 +105,18 @@ def test_an_ignored_ctrl_c_stays_ignored() -> None:
             assert not asked_to_stop() and signal.getsignal(signal.SIGINT) == signal.SIG_IGN
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.parametrize(
+    ("samples", "seconds"),
+    [
+        ([(0, 0), (10, 20)], 40),
+        ([(60, 5), (90, 20), (120, 25)], 225),  # what was slow in the beginning does not count
+        ([(60, 5), (120, 5)], 2280),  # nothing was done since
+    ],
+)
+def test_the_time_left_is_by_the_speed_of_late(samples: list[tuple[float, float]], seconds: float) -> None:
+    assert seconds_left(samples, 100) == pytest.approx(seconds)
 
 
 def test_a_long_text_leaves_the_numbers_their_width(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -91,7 +91,7 @@ def _first_screen(record: GameResults, key: str) -> str:
         answers = [_answer("Best player", _name(best), _rating_sentence(best, record))]
         if learner is not best:
             answers.append(_answer("Best learner", _name(learner), _learner_sentence(learner, record)))
-    answers.append(_answer("Is it beatable?", *_beatable(best, record)))
+    answers.append(_answer("Is the best beatable?", *_beatable(best, record)))
     answers.append(_answer("How do we know?", *_evidence(best, record)))
     return f'<section class="first"><dl>{"".join([*yours, *answers])}</dl>{_picture(record, key)}</section>'
 
@@ -124,7 +124,7 @@ def _learner_sentence(agent: AgentRecord, record: GameResults) -> str:
 
 
 def _beatable(agent: AgentRecord, record: GameResults) -> tuple[str, str]:
-    """The answer to "Is it beatable?" for the best player, as HTML, and its reason, as text."""
+    """The answer to "Is the best beatable?" for the best player, as HTML, and its reason, as text."""
     if agent.failure or not agent.verdict:
         return "Unknown", _seats_sentence(agent)
     seats = {seat: agent.unbeatable(seat) for seat in SEATS}

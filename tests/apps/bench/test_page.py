@@ -314,7 +314,7 @@ def test_the_question_if_it_is_beatable_has_its_answer(
     for seat, safe in (("first", first), ("second", second)):
         best["verdict"][f"as_{seat}"] = UNKNOWN | {"unbeatable": safe}
         best["losing"][seat] = None
-    assert f"Is it beatable? {answer} " in read(record)
+    assert f"Is the best beatable? {answer} " in read(record)
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ RUNS: dict[str, tuple[list[str], str]] = {
     "audit": (["own.npz", "--quick"], "own (QLearning) on Own-v0"),
     "prove": (["rule"], "rule as first"),
     "tournament": (["random", "rule", "--games", "1"], "Own-v0: 1 games"),
-    "bench": (["mine=rule", "--games", "2"], "Own-v0, mine: "),
+    "bench": (["mine=rule", "--games", "2"], "mine on Own-v0:"),
     "solve": (["12"], "score "),
     "render": (["12"], " X [O]"),
     "export agent": (["rule", "-o", "rule.py"], "rule.py"),
