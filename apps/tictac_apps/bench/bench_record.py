@@ -14,7 +14,7 @@ from typing import Any, Literal
 from tictac_apps.bench.cast import RunScale
 from tictac_apps.bench.records import record_json
 from tictac_env.arena import WinDrawLoss
-from tictac_env.arena.records import AuditVerdict, Measure, SearchedSeat, SeatVerdict
+from tictac_env.arena.records import AuditVerdict, Forfeit, Measure, SearchedSeat, SeatVerdict
 from tictac_env.arena.typed_json import read_as
 from tictac_env.storage import read_json
 
@@ -259,15 +259,6 @@ class Pair:
     as_second: WinDrawLoss
     score: float
     expected: float
-
-
-@dataclass(frozen=True)
-class Forfeit:
-    """A game that a player forfeited."""
-
-    player: str
-    moves: str
-    reason: str
 
 
 @dataclass(frozen=True)

@@ -456,7 +456,7 @@ def _forfeits(record: GameResults) -> str:
     if not forfeits:
         return ""
     rows = [
-        (escape(forfeit.player), [f"<td>{escape(cell)}</td>" for cell in (forfeit.moves, forfeit.reason)])
+        (escape(forfeit.player), [f"<td>{escape(cell)}</td>" for cell in (forfeit.moves, forfeit.why)])
         for forfeit in forfeits[:FORFEITS]
     ]
     first = f"; the first {FORFEITS}" if len(forfeits) > FORFEITS else ""

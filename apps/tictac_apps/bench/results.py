@@ -16,7 +16,6 @@ from tictac_apps.bench.bench_record import (
     BenchRecord,
     BoardSize,
     EstimateRecord,
-    Forfeit,
     GameResults,
     LosingLine,
     LosingLines,
@@ -109,9 +108,7 @@ def game_results(
             for name in [*ratings.names, *unrated]
         ),
         pairs=tuple(_pairs(tournament, ratings)),
-        forfeits=tuple(
-            Forfeit(str(record.forfeited_by), record.moves, record.forfeit) for record in tournament.forfeits
-        ),
+        forfeits=tuple(record.as_forfeit() for record in tournament.forfeits),
         settings=settings,
     )
 

@@ -188,12 +188,12 @@ class LiveTraining:
             with self._allowance.spending("point"):
                 self.report(lesson(self.agent, self.plan))
 
-    def _point(self, judgement: Judgement) -> reports.CurvePoint:
+    def _point(self, judgement: Judgement) -> reports.CurveReport:
         verdict, perfect = judgement.verdict, judgement.against_perfect
         first, second = judgement.against_random or (None, None)
         seats = () if verdict is None else (verdict.as_first, verdict.as_second)
         beaten_first, beaten_second = (seat.losing_line for seat in seats) if seats else (None, None)
-        return reports.CurvePoint(
+        return reports.CurveReport(
             at=self.done,
             exact=verdict is not None,
             first=first,

@@ -22,7 +22,7 @@ class AgainstPerfect:
 
 
 @dataclass(frozen=True)
-class CurvePoint:
+class CurveReport:
     """A point of the curve; what is not measured, or not known, is None.
 
     Attributes:
@@ -111,7 +111,7 @@ class Failure:
     reason: str
 
 
-Report = CurvePoint | Lesson | WatchedThoughts | BeatenLevel | Progress | End | Failure
+Report = CurveReport | Lesson | WatchedThoughts | BeatenLevel | Progress | End | Failure
 KINDS: dict[str, type[Report]] = {kind.__name__: kind for kind in get_args(Report)}
 
 

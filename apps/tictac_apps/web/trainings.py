@@ -68,7 +68,7 @@ class Training:
         self.file = folder / request.file_name
         self.asked_for = time.monotonic()
         self.state, self.reason, self.done, self.kept = "waiting", "", 0, ""
-        self.rows: list[reports.CurvePoint] = []
+        self.rows: list[reports.CurveReport] = []
         self.lessons: list[reports.Lesson] = []
         self.thoughts: reports.WatchedThoughts | None = None
         self.level: reports.BeatenLevel | None = None
@@ -184,7 +184,7 @@ class Training:
 
     def _heard(self, report: reports.Report) -> None:
         match report:
-            case reports.CurvePoint():
+            case reports.CurveReport():
                 self.done = report.at
                 if len(self.rows) < MOST_POINTS:
                     self.rows.append(report)

@@ -140,7 +140,7 @@ def with_a_failure(record: dict[str, Any]) -> None:
 
 def with_forfeits(record: dict[str, Any]) -> None:
     for game in record["games"]:
-        game["forfeits"] = [{"player": "rule", "moves": "44", "reason": "no move within 10 s"}] * 70
+        game["forfeits"] = [{"player": "rule", "moves": "44", "why": "no move within 10 s"}] * 70
 
 
 def unverified(record: dict[str, Any]) -> None:
@@ -397,7 +397,7 @@ def test_who_loses_nothing_is_named(record: dict[str, Any]) -> None:
 )
 def test_fifty_forfeits_are_listed(record: dict[str, Any], count: int, sentence: str) -> None:
     record["games"] = record["games"][:1]
-    forfeit = {"player": "rule", "moves": "44", "reason": "late"}
+    forfeit = {"player": "rule", "moves": "44", "why": "late"}
     record["games"][0]["forfeits"] = [forfeit | {"moves": f"m{number}m"} for number in range(count)]
     text = read(record)
     assert sentence in text and [f"m{number}m" in text for number in (49, 50)] == [count > 49, False]

@@ -23,7 +23,7 @@ SELF_PLAY = {"opponent": None, "settings": {"learning_rate": [0.8, 0.4, 0.1], "e
 
 
 def rows(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [line for line in lines if line["kind"] == "CurvePoint"]
+    return [line for line in lines if line["kind"] == "CurveReport"]
 
 
 def train(folder: Path, monkeypatch: pytest.MonkeyPatch, source: Any = None, **plan: Any) -> list[dict[str, Any]]:

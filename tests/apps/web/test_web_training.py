@@ -113,9 +113,9 @@ def started(folder: Path, seconds: float = 60) -> tuple[Training, threading.Even
     return training, over
 
 
-def point(at: int) -> reports.CurvePoint:
-    unknown = dict.fromkeys((field.name for field in fields(reports.CurvePoint)), None)
-    return reports.CurvePoint(**unknown | {"at": at, "exact": False})
+def point(at: int) -> reports.CurveReport:
+    unknown = dict.fromkeys((field.name for field in fields(reports.CurveReport)), None)
+    return reports.CurveReport(**unknown | {"at": at, "exact": False})
 
 
 def lines_of(*parts: reports.Report | str) -> tuple[str, ...]:
@@ -126,7 +126,7 @@ def test_a_training_shows_what_its_process_reports(processes: list[Process], tmp
     points, lessons = [point(at) for at in range(501)], [reports.Lesson(at, "5", ()) for at in range(501)]
     thoughts, level = reports.WatchedThoughts(500, "5", Explanation("nothing", "", ())), reports.BeatenLevel(500, 3)
     Process.lines = lines_of(
-        "", "no JSON", "7", '{"no": "kind"}', *points, '{"kind": "CurvePoint"}', *lessons,
+        "", "no JSON", "7", '{"no": "kind"}', *points, '{"kind": "CurveReport"}', *lessons,
         reports.Progress(777), thoughts, level, '{"kind": "later"}', '{"kind": "Progress", "done": "many"}', "{}",
     )  # fmt: skip
     training, over = started(tmp_path)
