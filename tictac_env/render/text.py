@@ -138,12 +138,13 @@ def move_caption(position: Drawable) -> str:
     return f"{position.ply}. {NAMES[1 - position.seat]} {move_name(position.game, position.moves[-1])}"
 
 
-def render_game_text(position: Drawable, width: int = 100) -> str:
+def render_game_text(position: Drawable, width: int = 100, wrong_ply: int | None = None) -> str:
     """The boards after each move of the game that led to a position, side by side as far as they fit, and its state.
 
     Args:
         position: the end of the game, or where it stands.
         width: the most characters of a line; a board that is wider stands alone.
+        wrong_ply: the number of a move, from 1, that is marked ??.
 
     Raises:
         ValueError: its moves are not known, or it is the start.
@@ -160,7 +161,10 @@ def render_game_text(position: Drawable, width: int = 100) -> str:
     _, *positions = position.history()
     if not positions:
         raise ValueError("a game without moves has no boards to show")
-    pictures = [[move_caption(position), *render_text(position).splitlines()[:-1]] for position in positions]
+    pictures = [
+        [move_caption(position) + " ??" * (ply == wrong_ply), *render_text(position).splitlines()[:-1]]
+        for ply, position in enumerate(positions, 1)
+    ]
     wide = max(len(line) for picture in pictures for line in picture) + GAP
     fit = max(1, (width + GAP) // wide)
     lines: list[str] = []

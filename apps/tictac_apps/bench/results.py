@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, replace
 from math import isfinite
@@ -215,7 +214,8 @@ def own_lines(agent: AgentRecord, game: str, suite: ScoredSuite, width: int = 10
             continue
         why = f" ({line.given_away}; marked ??)" if line.given_away else ""
         yield f"  as {seat} it is beaten in {len(line.cells)} plies{why}: {line.moves}"
-        yield from (f"    {row}".rstrip() for row in _boards(line, game, width - 4))
+        boards = render_game_text(Position.from_moves(game, line.moves), width - 4, line.wrong_ply)
+        yield from (f"    {row}".rstrip() for row in boards.splitlines())
     if agent.verdict is not None:
         first, second = agent.verdict.as_first.against_perfect, agent.verdict.as_second.against_perfect
         yield _shares_line("perfect", first, second, any(map(agent.is_sampled, SEATS)))
@@ -235,14 +235,6 @@ def own_lines(agent: AgentRecord, game: str, suite: ScoredSuite, width: int = 10
 def _shares_line(opponent: str, first: WinDrawLoss, second: WinDrawLoss, sampled: bool) -> str:
     seats = f"as first {shares_text(first)}, as second {shares_text(second)}"
     return f"  v {opponent}, W/D/L %{', sampled' * sampled}: {seats}"
-
-
-def _boards(line: LosingLine, game: str, width: int) -> list[str]:
-    """The boards of a lost game as rows of text; ?? stands after the move that gave it away."""
-    text = render_game_text(Position.from_moves(game, line.moves), width)
-    return re.sub(
-        rf"\b{line.wrong_ply}\. \S+ \S+(?:   |$)", lambda caption: f"{caption[0].rstrip()} ??", text
-    ).splitlines()
 
 
 def rating_of(name: str, rated: Ratings) -> Rating:

@@ -284,3 +284,10 @@ def test_closing_the_window_interrupts(window: render.Window) -> None:
         with pytest.raises(KeyboardInterrupt) as raised:
             use(position)
         assert raised.type is render.WindowClosed
+
+
+def test_a_wrong_move_is_marked_wherever_its_board_stands() -> None:
+    game = Position.from_moves("ConnectFour-v0", "4434251")
+    for ply, column in enumerate("4434251", 1):
+        text = render_game_text(game, wrong_ply=ply)
+        assert f"{ply}. {'OX'[ply % 2]} {column} ??" in text and text.count("??") == 1
