@@ -102,9 +102,9 @@ class BenchmarkResult:
         left, right = figure.subplots(1, 2, width_ratios=(3, 2))
         for height, agent in enumerate(reversed(self.results.agents)):
             rating, colour = agent.rating, "tab:orange" if agent.name == self.name else "tab:blue"
-            known = [end for end in (rating.low, rating.elo, rating.high) if end is not None]
-            left.plot(known, [height] * len(known), color=colour, linewidth=2)
-            left.plot(known[len(known) // 2 :][:1], [height] * min(1, len(known)), "o", color=colour)
+            ends = [end for end in (rating.low, rating.elo, rating.high) if end is not None]
+            left.plot(ends, [height] * len(ends), color=colour, linewidth=2)
+            left.plot(ends[len(ends) // 2 :][:1], [height] * min(1, len(ends)), "o", color=colour)
         left.set_yticks(range(len(self.results.agents)), [agent.name for agent in reversed(self.results.agents)])
         left.set(xlabel=f"Elo with 95 % intervals, {self.results.anchor} = 0", title=self.results.title)
         measures = [row for row in self.agent.measures if row.name == "mistakes" and row.among in PHASES]
@@ -180,7 +180,8 @@ def benchmark(
         settings: Any = {"openings": OPENING_PLIES, "store": Path(folder) / GAMES}
         tournament = round_robin(sides, rules, scale.pair_games, seed, **settings)
     agents = {
-        one.name: agent_record(one, judged[one.name], rules) for one in (*players, Contestant(label, "", yours=True))
+        contestant.name: agent_record(contestant, judged[contestant.name], rules)
+        for contestant in (*players, Contestant(label, "", yours=True))
     }
     results = game_results(tournament, ratings(tournament), agents, scored_suite(judged.values()), scale)
     return BenchmarkResult(label, results)

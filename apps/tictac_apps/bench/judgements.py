@@ -174,7 +174,7 @@ class Pace:
 
     def done(self) -> float:
         """The work that is done, at most `total`."""
-        now, known, spent = time.monotonic(), 0.0, 0.0
+        now, reported, spent = time.monotonic(), 0.0, 0.0
         running = list(self._begun.items())
         for key, began in running:
             part = part_done(self._players[key].source)
@@ -182,10 +182,10 @@ class Pace:
                 self._reports[key] = part, now
             if key in self._reports:
                 part, when = self._reports[key]
-                known, spent = known + part * self._players[key].seconds, spent + when - began
-        known += sum(self._players[key].seconds for key in self._ended)
+                reported, spent = reported + part * self._players[key].seconds, spent + when - began
+        reported += sum(self._players[key].seconds for key in self._ended)
         spent += sum(self._ended.values())
-        speed = known / spent if spent > 0 else _share_of_a_core()
+        speed = reported / spent if spent > 0 else _share_of_a_core()
         work = sum(self._players[key].seconds for key in self._ended)
         for key, began in running:
             if self._players[key].yours:
