@@ -16,6 +16,7 @@ from tictac_env import render
 from tictac_env.games import KInARow
 from tictac_env.position import Position
 from tictac_env.render.scene import MARGIN, Circle, Line, Rect, Ring, Scene, Shape, cell_at, scene, scene_to_rgb
+from tictac_env.render.text import render_game_text
 
 Board = tuple[int, int, int, bool]
 
