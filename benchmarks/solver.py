@@ -29,7 +29,7 @@ from tictac_env.games import GAMES, KInARow
 from tictac_env.position import Position
 from tictac_env.progress import track
 from tictac_env.solver import Solver
-from tictac_env.solver.enumerate import plies_to_go
+from tictac_env.solver.enumerate import moves_to_win
 
 GAME = "ConnectFour-v0"
 PUBLIC = ("end_easy", "middle_easy", "middle_medium")
@@ -58,7 +58,8 @@ def random_position(rng: random.Random, plies: int) -> Position | None:
 
 def difficulty(ply: int, score: int) -> str:
     """By how long perfect play lasts from an opening of Connect Four."""
-    left = plies_to_go(GAMES[GAME], ply, score)
+    game = GAMES[GAME]
+    left = 2 * moves_to_win(game, ply, score) - (score > 0) if score else game.cells - ply
     return "easy" if left < 14 else "medium" if left < 28 else "hard"
 
 

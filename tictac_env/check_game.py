@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import copy
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from tictac_env.arrays import Ints
 from tictac_env.checks import flag, positive, whole
 from tictac_env.compiled import in_one_line, kernel
 from tictac_env.games import DRAWN, LOST, UNFINISHED, WON, Game
@@ -19,8 +17,6 @@ from tictac_env.rng import advance, mix, new_state
 COMPILED_AS = "the rules, to check them"
 
 MAX_SEED = 2**63 - 1
-COLUMNS = 14
-"""The numbers that `_log` writes of a position."""
 
 
 class Int63(int):
@@ -110,26 +106,29 @@ def _check_position(position: Position) -> None:
         if not holds:
             raise ValueError(f"{promise}: {position!r}")
 
+    # Types first: all comparisons below are of ints.
     for player, stones in enumerate((own, opp)):
         for rule in ("winning_cells", "threats"):
             check_int(getattr(game, rule)(stones, (position.seat + player) % 2), f"{rule} at {position!r}")
     check_int(game.result(own, opp), f"result at {position!r}", low=LOST)
     check_int(game.legal(own, opp), f"legal at {position!r}")
 
+    # What follows from the number of plies alone.
     ply, seat, result = len(position.recent_moves), game.seat(own, opp), game.result(own, opp)
     demand(seat == ply % 2, f"after {ply} plies seat must be {ply % 2}, not {seat}")
     demand((own.bit_count(), opp.bit_count()) == (ply // 2, (ply + 1) // 2), "each ply must add a stone of the mover")
     demand(result in (UNFINISHED, LOST, DRAWN, WON), f"result must be UNFINISHED, LOST, DRAWN or WON, not {result!r}")
     status = game.status(own, opp)
     demand(not status, f"status must be VALID in a game, not {status}")
+    # A win by the stones of one side is the result that the position has.
     for stones, player, won in ((own, seat, result == WON), (opp, 1 - seat, result == LOST)) if game.knows_wins else ():
         cells = game.winning_cells(stones, player)
         promise = f"has_won of player {player} must agree with result, {result}, or knows_wins be False"
         demand(game.has_won(stones, player) == won, promise)
         demand((cells != 0) == won and cells | stones == stones, "winning_cells must be stones, and some only of a win")
-    plain = _rules_say(game, own, opp)
-    checked = _rules_say(game, Int63(own), Int63(opp))
-    demand(plain == checked, "the rules must be a function of the two numbers")
+    # Twice, the second time with numbers that refuse to leave [0, 2**63), as Numba assumes.
+    by_checked_numbers = _rules_say(game, Int63(own), Int63(opp))
+    demand(_rules_say(game, own, opp) == by_checked_numbers, "the rules must be a function of the two numbers")
     if result == UNFINISHED:
         _check_moves(position, demand)
 
@@ -137,12 +136,14 @@ def _check_position(position: Position) -> None:
 def _check_moves(position: Position, demand: Any) -> None:
     game, own, opp, seat = position.game, position.own, position.opp, position.seat
     legal, stones = game.legal(own, opp), own | opp
+    # The set of legal actions, as a set and one after another.
     choices = [game.choice(action) for action in range(game.num_actions)]
     actions = [action for action, choice in enumerate(choices) if legal & choice]
     demand(bool(actions), "an unfinished game must have a legal action")
     demand(legal == sum(choices[action] for action in actions), "legal must be a set of choices")
     in_order = [game.nth(legal, index) for index in range(len(actions) + 1)]
     demand(in_order == [*actions, -1], f"nth must give the legal actions {actions}, then -1, not {in_order}")
+    # Each action is played, by both rules for it, and taken back; the rules must name the wins among them.
     wins, blocks = 0, 0
     for action, choice in enumerate(choices):
         after = game.play(own, opp, action)
@@ -165,29 +166,22 @@ def _check_moves(position: Position, demand: Any) -> None:
     demand(game.winning_choices(opp, own, 1 - seat) == blocks, f"winning_choices of the other side must be {blocks}")
 
 
-def _rules_say(game: Game, own: int, opp: int) -> list[int]:
-    log = np.zeros(COLUMNS, np.int64)
-    _log(game, own, opp, log)
-    return log.tolist()
+def _rules_say(game: Game, own: int, opp: int) -> tuple[Sequence[int], ...]:
+    """The rules of a position, interpreted or compiled: the game's, then those of either side's stones."""
+    seat, legal = game.seat(own, opp), game.legal(own, opp)
+    last = game.cell(game.rows - 1, game.cols - 1)
+    whole_game = seat, game.result(own, opp), game.is_dead(own, opp), legal, game.nth(legal, 1), last
+    return whole_game, _side(game, own, opp, seat), _side(game, opp, own, 1 - seat)
 
 
-def _log(game: Game, own: int, opp: int, log: Ints) -> None:
-    seat = game.seat(own, opp)
-    log[0] = game.result(own, opp)
-    log[1] = seat
-    log[2] = game.legal(own, opp)
-    log[3] = game.nth(game.legal(own, opp), 1)
-    log[4], log[5] = game.has_won(own, seat), game.has_won(opp, 1 - seat)
-    log[6], log[7] = game.winning_cells(own, seat), game.winning_cells(opp, 1 - seat)
-    log[8], log[9] = game.threats(own, seat), game.threats(opp, 1 - seat)
-    log[10], log[11] = game.winning_choices(own, opp, seat), game.winning_choices(opp, own, 1 - seat)
-    log[12] = game.is_dead(own, opp)
-    log[13] = game.cell(game.rows - 1, game.cols - 1)
+def _side(game: Game, stones: int, opposing: int, seat: int) -> tuple[bool, int, int, int]:
+    won, cells = game.has_won(stones, seat), game.winning_cells(stones, seat)
+    return won, cells, game.threats(stones, seat), game.winning_choices(stones, opposing, seat)
 
 
 @kernel
-def _compiled_log(game: Game, own: int, opp: int, log: Ints) -> None:
-    _log(game, own, opp, log)
+def _compiled_rules_say(game: Game, own: int, opp: int) -> tuple[Sequence[int], ...]:
+    return _rules_say(game, own, opp)
 
 
 @kernel
@@ -202,14 +196,12 @@ def _check_compiled(end: Position) -> None:
     game, position = end.game, Position.start(end.game)
     for action in (*end.recent_moves, None):
         own, opp = position.own, position.opp
-        log = np.zeros(COLUMNS, np.int64)
         try:
-            _compiled_log(game, own, opp, log)
+            compiled = _compiled_rules_say(game, own, opp)
         except Exception as error:  # Numba's have no base in common
             raise ValueError(f"{game!r}: a rule cannot be compiled: {type(error).__name__}: {error}") from error
-        if log.tolist() != _rules_say(game, own, opp):
-            plain = _rules_say(game, own, opp)
-            raise ValueError(f"compiled the rules say {log.tolist()}, interpreted {plain}: {position!r}")
+        if compiled != (plain := _rules_say(game, own, opp)):
+            raise ValueError(f"compiled the rules say {compiled}, interpreted {plain}: {position!r}")
         if action is None:
             break
         after, before = _compiled_moves(game, own, opp, action)

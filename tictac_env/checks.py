@@ -67,7 +67,4 @@ def parse_whole(text: str, low: int = 0, high: float = math.inf) -> int | None:
 
 def positive(name: str, value: object, high: float = math.inf) -> int:
     """`value`, if it is an integer in [1, high]."""
-    size = whole(name, value, high)
-    if size == 0:
-        raise ValueError(f"{name} must be at least 1, not 0")
-    return size
+    return whole(name, value, high, 1)

@@ -256,13 +256,7 @@ def _read_code(game: Game, code: Array) -> tuple[int, int]:
     return position.own, position.opp
 
 
-def _bits(
-    game: Game,
-    observation: Array,
-    own: Array,
-    opp: Array,
-    valid: Bools,
-) -> tuple[int, int]:
+def _bits(game: Game, observation: Array, own: Array, opp: Array, valid: Bools) -> tuple[int, int]:
     """The bits of the cells (rows, cols) where `own` and `opp` are not 0; all cells must be `valid`."""
     mine, theirs = (
         sum(game.cell(*divmod(int(cell), game.cols)) for cell in np.flatnonzero(side)) for side in (own, opp)

@@ -174,6 +174,7 @@ class Position:
             raise ValueError(f"the array has shape {marks.shape}, not {(rules.rows, rules.cols)}")
         if not np.isin(marks, (0, 1, 2, -1)).all():
             raise ValueError(f"an array may hold 0, 1, 2 and -1 only, not\n{marks}")
+        # Each player's stones; the side to move follows from their number.
         stones = [0, 0]
         for row, col in np.argwhere(marks):
             stones[int(marks[row, col] != 1)] |= rules.cell(int(row), int(col))
@@ -408,6 +409,12 @@ def _refusal(position: Position, action: int) -> str:
 
 def _some_moves(game: Game, own: int, opp: int) -> list[int]:
     """Actions that lead from the start to a position: depth first backwards, never twice into the same position."""
+    # The loop stands for this recursion, with an entry of the path for each call that has not returned:
+    #
+    #     lead(position):                                # the moves from the start to it, None if there are none
+    #         if it is the start: return no moves
+    #         for action that may have been the last: if lead(the position before): return those and the action
+    #         dead.add(position)
     dead: set[tuple[int, int]] = set()
     path: list[tuple[int, tuple[int, int], Iterator[int]]] = []
     position, actions = (own, opp), iter(range(game.num_actions))

@@ -74,8 +74,12 @@ class PositionBatch:
 
     def action_masks(self) -> Bytes:
         """The action masks: int8 (B, num_actions), 1 if legal, all 0 if the game is over."""
-        legal = legal_sets(self.game, self.own, self.opp)
-        return action_masks(self.game, np.where(self.results() == UNFINISHED, legal, 0))
+        masks: Bytes = self.legal_masks() * (self.results() == UNFINISHED)[:, None]
+        return masks
+
+    def legal_masks(self) -> Bytes:
+        """The action masks of unfinished positions, which are not checked to be so: int8 (B, num_actions)."""
+        return action_masks(self.game, legal_sets(self.game, self.own, self.opp))
 
     def results(self) -> Bytes:
         """The `Game.result` of each position, for the side to move: int8 (B,)."""

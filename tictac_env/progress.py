@@ -44,11 +44,7 @@ def progress_bar(total: float, what: str, show: bool = True) -> Iterator[Callabl
             `lines_every`).
     """
     if not show:
-
-        def say_nothing(done: float, text: str = "") -> None:
-            return None
-
-        yield say_nothing
+        yield lambda done, text: None
         return
     if not sys.stderr.isatty():
         with _lines(total, what) as tell:
@@ -167,6 +163,7 @@ def interruptible() -> Iterator[Callable[[], bool]]:
     Work can then end where it is consistent. A second Ctrl-C interrupts at once. Outside the main thread nothing
     changes, as Python delivers the signal only there; nor if Ctrl-C is ignored, as in workers and background jobs.
     """
+    # After the first Ctrl-C the handler from before is back, so the second one interrupts.
     stops = False
 
     def request(signum: int, frame: FrameType | None) -> None:

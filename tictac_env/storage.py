@@ -168,9 +168,8 @@ def locked(path: str | os.PathLike[str], byte: int) -> Iterator[None]:
 
 def _wait_for(handle: int, byte: int) -> None:
     if fcntl is not None:
-        fcntl.lockf(
-            handle, fcntl.LOCK_EX, 1, byte
-        )  # not flock: a forked process would keep it after its parent has ended
+        # Not flock: a forked process would keep it after its parent has ended.
+        fcntl.lockf(handle, fcntl.LOCK_EX, 1, byte)
     elif sys.platform == "win32":
         os.lseek(handle, byte, os.SEEK_SET)
         while True:
@@ -376,10 +375,5 @@ def _usable_as(path: str | os.PathLike[str], what: str) -> Iterator[None]:
 
 def kind_of(path: str | os.PathLike[str]) -> str:
     """The `kind` of a file that `save_arrays` wrote; raises as `load_arrays` does."""
-    try:
-        with archive_in(path) as archive:
-            return str(json_in(archive, META)["kind"])
-    except FileNotFoundError:
-        raise
-    except Exception as error:  # whatever a damaged archive provokes in zlib, zipfile or json
-        raise ValueError(f"{os.fspath(path)} does not hold an agent, or is damaged: {error}") from error
+    with _readable_as(path, "an agent"), archive_in(path) as archive:
+        return str(json_in(archive, META)["kind"])

@@ -85,7 +85,7 @@ def _referenced(function: AnyFunction) -> Iterator[object]:
     """The globals that a function names, and the attributes that it names of those that are modules or classes."""
     # By name, as byte code has it: `module.function` is the two names `module` and `function`. A name that happens to
     # be in a module too adds something that is not used: the hash then changes once too often, never too seldom.
-    names = list(_names(function.__code__))
+    names = [name for code in _codes(function.__code__) for name in code.co_names]
     for name in names:
         if name in function.__globals__:
             value = function.__globals__[name]
@@ -94,11 +94,12 @@ def _referenced(function: AnyFunction) -> Iterator[object]:
                 yield from (vars(value)[other] for other in names if other in vars(value))
 
 
-def _names(code: CodeType) -> Iterator[str]:
-    yield from code.co_names
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    """The code of a function, and of the functions and comprehensions within it."""
+    yield code
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            yield from _names(constant)
+            yield from _codes(constant)
 
 
 def _package(function: AnyFunction | type) -> str:
@@ -107,23 +108,15 @@ def _package(function: AnyFunction | type) -> str:
 
 def _parts(function: AnyFunction) -> Iterator[object]:
     """The instructions and constants of a function, including constants of its module and of an enclosing function."""
-    yield from _instructions(function.__code__)
+    for code in _codes(function.__code__):
+        yield from (code.co_code, code.co_names)
+        yield from (constant for constant in code.co_consts if not isinstance(constant, CodeType))
     cells = [cell.cell_contents for cell in function.__closure__ or ()]
     for value in (*cells, *_referenced(function)):
         if isinstance(value, (bool, int, float, str, tuple, np.generic)):
             yield value
         elif isinstance(value, np.ndarray):
             yield str(value.dtype), value.shape, value.tobytes()
-
-
-def _instructions(code: CodeType) -> Iterator[object]:
-    yield code.co_code
-    yield code.co_names
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _instructions(constant)
-        else:
-            yield constant
 
 
 _TYPES: dict[str, GameType] = {}
@@ -178,6 +171,7 @@ def _compile_class(game_class: type[Game]) -> tuple[type[GameType], str]:
     Raises:
         TypeError: a method uses `super()`.
     """
+    # A class of Numba types for the class of games: methods are registered by it, so two games may differ in them.
     type_class: Any = type(GameType)(f"{game_class.__name__}Type", (GameType,), {})  # type: ignore[misc]
     register_model(type_class)(models.OpaqueModel)
     methods = {
@@ -191,6 +185,8 @@ def _compile_class(game_class: type[Game]) -> tuple[type[GameType], str]:
                 f"{method.__qualname__} uses super(), which compiled rules cannot: "
                 "write out what the parent's method does, with methods that the class does not override"
             )
+    # Fields, properties and class constants become attributes, constant in compiled code. The source of properties and
+    # the values of class constants are part of the fingerprint; the key of a game has its fields.
     constants = {field.name for field in dataclasses.fields(game_class)}  # type: ignore[arg-type]
     getters: list[AnyFunction] = []
     numbers = []
@@ -239,6 +235,8 @@ def kernel_methods(record: Record) -> Record:
 
 
 def _give_method(name: str, method: AnyFunction) -> None:
+    # Numba has one type class for all named tuples, so a name is registered once, for all records that have the method;
+    # `method_of` finds the record's own when a call is compiled.
     names = list(inspect.signature(method).parameters)
     if first := _METHODS.get(name):
         if names != first:

@@ -23,14 +23,7 @@ from numba import types
 from numba.extending import intrinsic, overload_method
 
 from tictac_env.arrays import Array
-from tictac_env.compiled.game_types import (
-    AnyFunction,
-    GameType,
-    compile_callees,
-    compiled_as,
-    fingerprint,
-    records_in,
-)
+from tictac_env.compiled.game_types import AnyFunction, GameType, compile_callees, compiled_as, fingerprint, records_in
 from tictac_env.compiled.numba_version import hooks
 from tictac_env.games import Game, game_name
 
@@ -55,10 +48,12 @@ def _cache_folder() -> tuple[str, bool, str]:
 
     No other user may write there: Numba keeps pickles next to the machine code, and loading either runs its content.
     """
+    # The name: other source of this sub-package compiles otherwise, and gets another folder.
     digest = hashlib.sha256()
     for path in sorted(Path(__file__).parent.glob("*.py")):
         digest.update(path.read_bytes())
     name = f"tictac-env/{digest.hexdigest()[:16]}"
+    # The first of the usual places that is the user's own and can be written to.
     refused: list[str] = []
     for variable in (VARIABLE, "XDG_CACHE_HOME", "LOCALAPPDATA", "HOME", "USERPROFILE"):
         if base := os.environ.get(variable):
@@ -73,6 +68,7 @@ def _cache_folder() -> tuple[str, bool, str]:
                 refused.append(f"{variable}={base} cannot be used, as {error}")
             except OSError:
                 refused.append(f"{variable}={base} cannot be written to")
+    # None is: a folder for this run alone.
     temporary = tempfile.mkdtemp(prefix="tictac-env-")
     atexit.register(shutil.rmtree, temporary, ignore_errors=True)
     reason = ", ".join(refused) or "there is no home folder"

@@ -70,6 +70,7 @@ def check_hooks() -> None:
     Raises:
         RuntimeError: a hook does not do its part; Numba may raise other errors.
     """
+    # Each hook once, with names that no game or record of ours has: what is registered with Numba stays registered.
     compiled: list[str] = []
     stop = hooks.watch_compiling(lambda function, kinds: lambda: compiled.append(function.__name__))
     try:
@@ -85,6 +86,7 @@ def check_hooks() -> None:
             **hooks.INLINED,
             **hooks.CALLED,
         )
+        # The first kernel compiles and writes its machine code, the second one must load it.
         with TemporaryDirectory() as folder, hooks.cache_in(folder):
             for from_disk in (False, True):
                 _check_kernel(from_disk)

@@ -382,9 +382,7 @@ class _Listener(event.Listener):  # type: ignore[misc]  # Numba has no types
             self.end()
 
 
-def watch_compiling(
-    begin: Callable[[AnyFunction, Sequence[object]], Callable[[], None] | None],
-) -> Callable[[], None]:
+def watch_compiling(begin: Callable[[AnyFunction, Sequence[object]], Callable[[], None] | None]) -> Callable[[], None]:
     """Calls `begin` with each function that is about to be compiled, and the types of its arguments.
 
     The function that `begin` returns is called when compiling ends or fails. Functions compiled for a caller, and code

@@ -84,8 +84,6 @@ def load_kept(function: Compiled, signature: tuple[object, ...]) -> bool:
     return numba.config.DISABLE_JIT or signature in function.signatures
 
 
-def watch_compiling(
-    begin: Callable[[AnyFunction, Sequence[object]], Callable[[], None] | None],
-) -> Callable[[], None]:
+def watch_compiling(begin: Callable[[AnyFunction, Sequence[object]], Callable[[], None] | None]) -> Callable[[], None]:
     """Does nothing: `begin` is never called."""
     return lambda: None

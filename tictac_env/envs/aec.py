@@ -259,6 +259,7 @@ class BoardAECEnv(AECEnv):  # type: ignore[misc]  # PettingZoo ships no types
         """
         if not self.agents:
             raise self._reset_needed()
+        # The game is over: in PettingZoo each agent still takes a last step, None, and leaves.
         agent = self.agent_selection
         if self.terminations[agent] or self.truncations[agent]:
             if action is not None:
@@ -274,11 +275,13 @@ class BoardAECEnv(AECEnv):  # type: ignore[misc]  # PettingZoo ships no types
         if next_own == own and next_opp == opp:
             self._lose(action)
             return
+        # The other side is to move; after the last move too, as the agents then leave in turn.
         self._own, self._opp = next_own, next_opp
         self._seat = 1 - self._seat
         self._moves.append(action)
         self._turns += 1
         self.agent_selection = following = SEAT_NAMES[self._seat]
+        # A result is that of the side to move next; rewards are collected by both agents until their next turns.
         result = game.result(next_own, next_opp)
         if result != UNFINISHED:
             self.rewards[following] += result

@@ -4,9 +4,9 @@ Like `tictac_env.rng`, these are plain functions of numbers: the single environm
 loops call them too. The vector environment's passes over all boards repeat them without branches
 (`tictac_env.envs.vector.passes`); tests compare both step by step.
 
-A board's RNG state is one integer (`tictac_env.rng`), advanced before each draw. A game draws, in this order and
-only if there is a choice: the start, the learner's seat, the opponent from a pool. Then each move of the opponent gets
-a draw as its seed.
+`own` are the stones of the side to move, `opp` the other side's. A board's RNG state, `state`, is one integer
+(`tictac_env.rng`), advanced before each draw. A game draws, in this order and only if there is a choice: the start, the
+learner's seat, the opponent from a pool. Then each move of the opponent gets a draw as its seed.
 """
 
 from __future__ import annotations
@@ -97,15 +97,8 @@ def begin(
 ) -> Opening:
     """Begins a game and plays the opponent's first move, if it moves first. If that ends the game, begins another.
 
-    Args:
-        game: the rules.
-        setup: the environment's starting positions.
-        opponents: `Opponents`.
-        play_as: the index in `PLAY_AS`.
-        own: the stones of the side to move, or `NOT_GIVEN`.
-        opp: the other side's.
-        games_begun: the number of games the board has begun since it was seeded.
-        state: the board's RNG state.
+    `own` and `opp` are the stones to begin with, or `NOT_GIVEN`; `opponents` are `Opponents`; `play_as` is the index in
+    `PLAY_AS`; `games_begun` is the number of games that the board has begun since it was seeded.
     """
     # An opponent that moves first may win at once (a starting position near the end, say). The learner would then see a
     # game that is over before its first action, so another game is dealt; but not forever.
@@ -170,17 +163,9 @@ def draw_seat(play_as: int, games_begun: int, state: int) -> tuple[int, int]:
 def step(
     game: Game, self_play: bool, opponents: Any, member: int, own: int, opp: int, action: int, state: int
 ) -> tuple[int, int, int, int, int, int]:
-    """Plays the learner's action and the opponent's answer; without an opponent, an action of the side to move.
+    """Plays the learner's action and the opponent's answer; in self-play, without an opponent, the mover's action.
 
-    Args:
-        game: the rules.
-        self_play: True without an opponent.
-        opponents: `Opponents`.
-        member: the number of the opponent that answers.
-        own: the stones of the side to move.
-        opp: the other side's.
-        action: in [0, num_actions).
-        state: the board's RNG state.
+    `action` is in [0, num_actions); `opponents` are `Opponents`, of which number `member` answers.
 
     Returns:
         CONTINUES, ENDED or ILLEGAL; the outcome for the side that played the action, 0 while the game continues; own

@@ -243,6 +243,7 @@ class BoardState:
             ValueError: `saved` is not such a dict, is of another game or a larger pool, is an impossible state, or the
                 opponent of its game had been replaced.
         """
+        # A state may come from anyone's file: types and ranges first, then the stones by the rules.
         keys = {"game", *cls.__slots__}
         if not isinstance(saved, Mapping) or set(saved) != keys:
             raise ValueError(f"a state is a dict with the keys {sorted(keys)}, not {saved!r:.200}")
@@ -270,6 +271,7 @@ class BoardState:
         reason = why_impossible(game, own, opp, not over, saved["random_state"], saved["learner"])
         if reason:
             raise ValueError(f"a state cannot have the stones {own} and {opp}: {reason}")
+        # The moves must be able to have led to the stones: take them back, the last one first.
         before = own, opp
         for move in reversed(moves):
             after, before = before, game.undo(*before, move)

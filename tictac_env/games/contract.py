@@ -233,10 +233,12 @@ class Game(ABC):
             return Status.OFF_BOARD
         if own & opp:
             return Status.OVERLAP
+        # The parity of all stones says whose turn it is, so the counts of both players follow.
         seat = self.seat(own, opp)
         first, second = (opp, own) if seat else (own, opp)
         if first.bit_count() - second.bit_count() != seat:
             return Status.STONE_COUNTS
+        # Only the last move can have won: it was the other side's, and before it nobody had.
         if self.has_won(own, seat):
             return Status.TWO_WINNERS if self.has_won(opp, 1 - seat) else Status.MOVED_AFTER_WIN
         if self.has_won(opp, 1 - seat):

@@ -151,16 +151,13 @@ class KInARow(Game):
 
     @property
     def arguments(self) -> dict[str, int | bool]:
-        """The arguments of `make` for the same game, for JSON."""
         return {"rows": self.rows, "cols": self.cols, "connect": self.connect, "gravity": self.gravity}
 
     @property
     def stones_fall(self) -> bool:
-        """True with gravity."""
         return self.gravity
 
     def cell(self, row: int, col: int) -> int:
-        """The bit of the cell in `row` (from the top) and `col` (from the left)."""
         return 1 << col * self.stride + self.rows - 1 - row
 
     def choice(self, action: int) -> int:
@@ -175,7 +172,6 @@ class KInARow(Game):
         return (own | opp) & choices ^ choices
 
     def nth(self, legal: int, index: int) -> int:
-        """The legal action that has `index` smaller ones."""
         # Actions count row by row from the top left, bits column by column: with gravity it is one row, the top one.
         action = 0
         for row in range(self.num_actions // self.cols):
@@ -199,15 +195,19 @@ class KInARow(Game):
         return (own | opp) & choice ^ choice
 
     def play(self, own: int, opp: int, action: int) -> tuple[int, int]:
-        """The position after `action`, for the next player to move; the same position if `action` is illegal."""
         stone = self.stone(own, opp, action)
         return (opp, own | stone) if stone else (own, opp)
 
     def play_choice(self, own: int, opp: int, choice: int) -> tuple[int, int]:
-        """The position after the legal action with this `choice` bit."""
         if self.gravity:
             # From the column's top cell to its bottom cell, and the stone by adding, as in `stone`. The mask is all of
             # the column: 2 * top - bottom has the bits from bottom to top.
+            #
+            #     bit   choice   << 1   - bottom
+            #      3      .        x       .
+            #      2      x        .       x
+            #      1      .        .       x
+            #      0      .        .       x
             bottom = choice >> self.rows - 1
             choice = (own | opp) + bottom & (choice << 1) - bottom
         return opp, own | choice
@@ -279,9 +279,13 @@ class KInARow(Game):
         return completing
 
     def undo(self, own: int, opp: int, action: int) -> tuple[int, int]:
-        """The position before `action`, if it can have been the last move; otherwise the same position."""
         if self.gravity:
-            # In a column without holes, x and x >> 1 differ in the top stone only.
+            # In a column without holes, x and x >> 1 differ in the top stone only:
+            #
+            #     bit   stones   >> 1   differ
+            #      2      .        .      .
+            #      1      x        .      x      the top stone
+            #      0      x        x      .
             column = self.column << action * self.stride
             stones = (own | opp) & column
             stone = stones ^ stones >> 1 & column
@@ -350,7 +354,12 @@ class KInARow(Game):
         """`VALID`, or the reason why no game reaches this position. Interpreted only."""
         status = Game.status(self, own, opp)
         if self.gravity and status not in (Status.OFF_BOARD, Status.OVERLAP, Status.STONE_COUNTS):
-            # Below a hole the carry of `playable` stops, and the stones above it are in the sum as well.
+            # The carry of `playable` stops in the lowest hole, so the stones above that are in the sum as well:
+            #
+            #     bit   stones   sum   both
+            #      2      x       x     x       floats above the hole
+            #      1      .       x     .
+            #      0      x       .     .
             return Status.FLOATING_STONE if (own | opp) & (own | opp) + self.bottom else status
         return status
 
@@ -367,6 +376,12 @@ class KInARow(Game):
         """
         if self.gravity:
             # A column with n stones (own ones 1 in o): o + (2**n - 1) + 1 = 2**n + o, so the highest bit is the height.
+            #
+            #     bit   own   all   bottom   key
+            #      3     .     .      .       x      the height: three stones
+            #      2     x     x      .       x
+            #      1     .     x      .       .
+            #      0     x     x      x       x
             return own + (own | opp) + self.bottom
         packed = 0
         for col in range(self.cols):

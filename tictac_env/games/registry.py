@@ -33,6 +33,7 @@ def read_sizes(name: str, parameters: Sequence[str]) -> dict[str, int | bool]:
     named = False
     for part in name.partition(":")[2].split(","):
         parameter, equals, value = part.partition("=")
+        # "connect=5" names its parameter; "5x6-4" are values in the order of the parameters, before any named one.
         if equals:
             named = True
             pairs = [(parameter.strip(), value)]
@@ -121,6 +122,7 @@ def add_game(name: str, game: Game | Callable[..., Game]) -> None:
                 raise ValueError(f"{name}: make must have parameters with names, not {parameter}")
             if parameter.default is parameter.empty:
                 raise ValueError(f"{name}: {parameter.name} has no default, so the game cannot be made by its name")
+        # A name without sizes means the default game, so it must be possible.
         default = game()
         if not isinstance(default, Game):
             raise ValueError(f"{name}: {game!r} must return a Game, got {default!r}")
@@ -141,6 +143,7 @@ def check_board(game: Game) -> None:
         )
     if game.num_actions > game.cells:
         raise ValueError(f"{game!r}: there are {game.num_actions} actions, more than the {game.cells} cells")
+    # Each cell has a bit of its own, and the choices are the first cells: masks are written like planes.
     bits = [game.cell(row, col) for row in range(game.rows) for col in range(game.cols)]
     for number, bit in enumerate(bits):
         if not 0 < bit < 1 << MAX_CELLS or bit.bit_count() != 1 or bit in bits[:number]:
@@ -149,6 +152,7 @@ def check_board(game: Game) -> None:
     choices = [game.choice(action) for action in range(game.num_actions)]
     if choices != bits[: game.num_actions]:
         raise ValueError(f"{game!r}: the choices must be the first {game.num_actions} cells, row by row")
+    # The empty board is a position to move in.
     own, opp = game.start()
     check_int(game.winning_cells(own, 0), f"winning_cells of {game!r}")
     if own or opp or game.result(own, opp) != UNFINISHED:
@@ -156,6 +160,7 @@ def check_board(game: Game) -> None:
     legal = game.legal(own, opp)
     if not legal or legal | sum(choices) != sum(choices):
         raise ValueError(f"{game!r}: the legal actions of the empty board must be some of the choices, not {legal}")
+    # Caches and compiled code find a game by its hash.
     try:
         hash(game)
     except TypeError as error:
@@ -187,12 +192,14 @@ def get_game(game: str | Game) -> Game:
         if not isinstance(game, Game):
             raise ValueError(f"{shown(game)} is neither a Game nor a game's name; {did_you_mean('', known_names())}")
         return game
+    # The names as they are registered.
     if game in GAMES:
         return GAMES[game]
     if game in FAMILIES:
         return FAMILIES[game].default
     if match := MODULE_AND_NAME.fullmatch(game):
         raise ValueError(f"no game is called {game!r}: import {match[1]} first, then name the game {match[2]!r}")
+    # Otherwise a family's name with sizes; or a mistake, whose message hints at what may have been meant.
     name, sized, _ = game.partition(":")
     if sized and name in FAMILIES:
         return make_game(name, **read_sizes(game, FAMILIES[name].sizes))

@@ -14,16 +14,7 @@ from gymnasium import spaces
 
 from tictac_env.arrays import Array, Bytes, Floats, Ints
 from tictac_env.games import Game
-from tictac_env.observation import (
-    Observation,
-    Observer,
-    Space,
-    action_masks,
-    fit,
-    legal_sets,
-    observation_type_of,
-    shows_same,
-)
+from tictac_env.observation import Observation, Observer, Space, fit, observation_type_of, shows_same
 from tictac_env.policies.policy import Policy
 from tictac_env.position import Position, illegal_move
 from tictac_env.position_batch import PositionBatch
@@ -121,7 +112,7 @@ class BatchedPolicy(FunctionPolicy):
 
     def act_many(self, batch: PositionBatch, seeds: Ints) -> Ints:
         """int64 (B,), by one call of the function."""
-        return self._ask_many(batch.observations(self._obs_type_of(batch.game)), _masks(batch), seeds)
+        return self._ask_many(batch.observations(self._obs_type_of(batch.game)), batch.legal_masks(), seeds)
 
     def _ask_many(self, observations: Array, masks: Mask, seeds: Ints) -> Ints:
         keywords = {"seed": seeds} if self.seeded else {}
@@ -201,7 +192,7 @@ class ModelPolicy(FunctionPolicy):
         if not self.batched:
             return super().act_many(batch, seeds)
         observations = batch.observations(self._obs_type_of(batch.game))
-        return _checked(self, self._predict(observations, _masks(batch), many=True), len(batch))
+        return _checked(self, self._predict(observations, batch.legal_masks(), many=True), len(batch))
 
     def _predict(self, observations: Observation, masks: Mask, many: bool = False) -> Any:
         shown = as_seen(observations, masks, self._space, normalizer_of(self.model), many, who=self)
@@ -289,6 +280,7 @@ def scores_of(policy: Any, observations: Observation) -> npt.NDArray[np.float32]
         policy.set_training_mode(False)
     import torch  # there is a model of it
 
+    # The network that `predict` uses, up to where it chooses: here the illegal actions are left out first.
     with torch.inference_mode():
         shown, _ = policy.obs_to_tensor(observations)
         if hasattr(policy, "q_net"):
@@ -329,15 +321,10 @@ def check_normalizer(model: Any) -> None:
 def as_seen(
     observations: Observation, masks: Mask, space: Space | None, normalizer: Any, many: bool, who: object
 ) -> Observation:
-    """Observations of the game as a model sees them.
+    """One observation of the game, or B of them with `many`, as a model named `who` with this `space` sees them.
 
-    Args:
-        observations: one observation, or B of them with `many`.
-        masks: the action masks, int8 (num_actions,) or (B, num_actions).
-        space: the model's observation space; None if it has none.
-        normalizer: the `VecNormalize` of the model's boards; None for none.
-        many: True for B observations.
-        who: the model's name in the error message.
+    `masks` are the action masks, int8 (num_actions,) or (B, num_actions); `normalizer` is the `VecNormalize` of the
+    model's boards, None for none.
 
     Raises:
         ValueError: `space` is a `Box` of another shape.
@@ -420,11 +407,6 @@ def _checked(policy: Policy, actions: npt.ArrayLike, count: int) -> Ints:
     return array
 
 
-def _masks(batch: PositionBatch) -> Mask:
-    """The masks of unfinished positions, without the check of each in `PositionBatch.action_masks`."""
-    return action_masks(batch.game, legal_sets(batch.game, batch.own, batch.opp))
-
-
 class Corrected(Policy):
     """Plays given actions in given positions, and elsewhere plays as another policy does.
 
@@ -456,6 +438,7 @@ class Corrected(Policy):
         self._actions = dict(zip(stones, map(int, actions), strict=True))
         if len(self._actions) < len(positions):
             raise ValueError(f"of {len(positions)} positions to correct only {len(self._actions)} are different")
+        # Illegal corrections are refused now, not in the middle of a game.
         masks, rows = positions.action_masks(), np.arange(len(positions))
         chosen = np.array(list(self._actions.values()), np.int64)
         legal = (chosen >= 0) & (chosen < masks.shape[1])
@@ -491,13 +474,8 @@ class Corrected(Policy):
         return bool(self.policy.asked_twice)
 
     def probabilities(self, position: Position) -> Floats | None:
-        chances = self.policy.probabilities(position)
-        action = self._actions.get((position.own, position.opp))
-        if chances is None or action is None:
-            return chances
-        chances = np.zeros(position.game.num_actions)
-        chances[action] = 1
-        return chances
+        chances = self.probabilities_many(PositionBatch.of([position]))
+        return None if chances is None else chances[0]
 
     def probabilities_many(self, batch: PositionBatch) -> Floats | None:
         if (chances := self.policy.probabilities_many(batch)) is None:

@@ -58,6 +58,8 @@ def check_policy(policy: PlayerLike, game: str | Game | None = None, positions: 
     seed = whole("seed", seed, MAX_SEED)
     sample = _random_positions(rules, positions, seed)
     seeds = np.array([mix(seed + i & MAX_SEED) for i in range(positions)], np.int64)
+    # One position at a time. The environments call `answer`, which takes the reflex if there is one: it must agree with
+    # `act`. A second seed shows if the policy draws at all.
     chosen = []
     each_chances: list[Floats | None] = []
     draws = False
@@ -75,8 +77,10 @@ def check_policy(policy: PlayerLike, game: str | Game | None = None, positions: 
         each_chances.append(chances)
         if chances is not None:
             _check_probabilities(player, position, np.asarray(chances), {action, other})
+    # Vector environments know the stones alone, not the moves that led to them.
     for position, number, action in zip(sample, seeds.tolist(), chosen, strict=True):
         _check_without_moves(player, position, number, action)
+    # All positions at once: the same actions, and probabilities everywhere or nowhere.
     batch = PositionBatch.of(sample)
     together = actions_of(player, batch, seeds)
     if (together != chosen).any():
@@ -108,6 +112,7 @@ def draws_its_moves(policy: Policy, start: Position) -> bool:
     """
     if policy.one_game_at_a_time or not policy.asked_twice:
         return False
+    # In reverse order the second time: a policy that counts its calls, or remembers the last one, answers differently.
     positions = _first_positions(start)
     seeds = np.array([mix(number) for number in range(len(positions))], np.int64)  # a mixture draws its member by them
     try:

@@ -60,6 +60,7 @@ def rule_choices(game: Game, own: int, opp: int) -> int:
 
     Distance is measured from the cell (or, with gravity, the column) of an action.
     """
+    # A win; else a block, which is where the other side would win if it were to move.
     seat = game.seat(own, opp)
     choice = winning_choice(game, own, opp, seat)
     if choice:
@@ -67,6 +68,7 @@ def rule_choices(game: Game, own: int, opp: int) -> int:
     choice = winning_choice(game, opp, own, 1 - seat)
     if choice:
         return choice
+    # Else all actions at the least distance: its square, in half cells, is an integer on boards of even size too.
     legal = game.legal(own, opp)
     nearest = 0
     least = -1

@@ -347,6 +347,7 @@ def load_player(player: PlayerLike, game: str | Game | None = None, reading: Rea
     else:
         text = text.partition(":")[2]
         policy = pkgutil.resolve_name(FORMS[kind])(text, rules, options)
+    # The hash of the code that plays belongs to its identity, as far as it is one file.
     file = Path(text.rpartition(":")[0] if kind in ("import", "openspiel", "pettingzoo") else text)
     is_code = kind in ("import", *FORMS) and file.suffix == ".py" and file.is_file()
     return _described(policy, kind, text, digest=sha256(file) if is_code else None)
@@ -377,6 +378,7 @@ def own_game(player: object) -> Game | None:
             return None
         stored: Game | None = importlib.import_module(AGENT_FILES[path.suffix]).recorded_game(path)
         return stored
+    # An agent knows its game; a model of Stable-Baselines3 has boards that do.
     policy: Any = player.policy if isinstance(player, Player) else player
     agent: Any = getattr(policy, "model", policy)
     if isinstance(game := getattr(agent, "game", None), Game):
@@ -422,6 +424,7 @@ def _kind_of(player: object) -> str:
         return "file"
     if not isinstance(player, str):
         return "object"
+    # By its form, most specific first: "program:./bot", an address, a policy's name, "module:name", a path.
     base, colon, _ = player.partition(":")
     if base in FORMS and colon:
         return base
@@ -545,6 +548,7 @@ def run_file(path: Path) -> ModuleType:
         with Undivided():
             exec(compile(target.read_bytes(), str(target), "exec"), vars(module))
     except (Exception, SystemExit) as error:
+        # The last line of this file that ran: the error itself may come from a library.
         lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(target)]
         line = getattr(error, "lineno", None) or (lines[-1] if lines else None)
         at_line = f", line {line}" if line else ""

@@ -10,7 +10,6 @@ import numpy.typing as npt
 
 from tictac_env.arrays import Ints
 from tictac_env.games import Game
-from tictac_env.observation import action_masks, legal_sets
 from tictac_env.policies.adapters import as_seen, check_normalizer, normalizer_of, scorer, scores_of, seen_type
 from tictac_env.policies.loading import own_game
 from tictac_env.policies.policy import Policy
@@ -85,7 +84,7 @@ class Snapshot(Policy):
 
     def scores_many(self, batch: PositionBatch) -> npt.NDArray[np.float32]:
         """The Q-values or logits in B positions: float32 (B, num_actions), -inf for illegal actions."""
-        masks = action_masks(batch.game, legal_sets(batch.game, batch.own, batch.opp))
+        masks = batch.legal_masks()
         observations = batch.observations(self._obs_type_of(batch.game))
         shown = as_seen(observations, masks, self._space, self._normalizer, many=True, who=self)
         return np.where(masks, scores_of(self._policy, shown), np.float32(-np.inf))

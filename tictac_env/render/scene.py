@@ -364,6 +364,8 @@ def _coverage(core: Core) -> Floats:
     reach = radius + pen + 0.5
     x = np.arange(math.ceil(max(x1, x2) + reach), dtype=np.float32) + np.float32(0.5)
     y = np.arange(math.ceil(max(y1, y2) + reach), dtype=np.float32)[:, None] + np.float32(0.5)
+    # The vector from the nearest point of the core to the pixel: on a segment the foot of the perpendicular, or an end;
+    # in a box the pixel itself if it is inside.
     if segment:
         run, rise = x2 - x1, y2 - y1
         along = np.clip(((x - x1) * run + (y - y1) * rise) / (run * run + rise * rise), 0, 1)

@@ -100,16 +100,8 @@ def search_depth(
     The positions between the root and the current one are on a stack, a row each. Recursion would be shorter, but
     recursive machine code of Numba crashes when a later process loads it.
 
-    Args:
-        game: the rules.
-        own: the stones of the side to move.
-        opp: the other side's.
-        depth: the number of plies to look ahead.
-        alpha: see above.
-        beta: more than alpha.
-        order: int64 (num_actions,), the `choice` bits of the actions in the order in which they are tried.
-        table: see `new_table`; other searches of the same game may have used it.
-        stack: scratch, int64 (depth + 1, 10).
+    `order`, int64 (num_actions,), has the `choice` bits of the actions in the order in which they are tried; `stack`,
+    int64 (depth + 1, 10), is scratch. Other searches of the same game may have used the `table` (see `new_table`).
     """
     # The loop stands for this recursion, with a row of the stack for each call that has not returned:
     #

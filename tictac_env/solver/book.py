@@ -80,6 +80,7 @@ class Book:
         if position.ply != self.plies + 1 or position.is_over:
             score = self.score(position)
             return (-most, most) if score is None else (score, score)
+        # The other side's last stone is the top one of its column: take back each that may be it.
         movable = opp & ~game.beneath(own | opp)
         least = -most
         for cell in range(movable.bit_length()):

@@ -10,7 +10,6 @@ import numpy.typing as npt
 
 from tictac_env.arrays import Bytes, Ints
 from tictac_env.games import UNFINISHED, Game, game_name
-from tictac_env.observation import action_masks, legal_sets
 from tictac_env.position_batch import PositionBatch
 
 MAX_POSITIONS = 1_000_000
@@ -68,24 +67,15 @@ def loss_score(game: Game, ply: int) -> int:
     return -((game.cells - ply + 2) // 2)
 
 
-def plies_to_go(game: Game, ply: int, score: int) -> int:
-    """The number of plies to the end of a game at `ply` with this exact score, under perfect play."""
-    left = game.cells - ply
-    if score == 0:
-        return left
-    # A score counts the winner's stones from the last one it could place: 1 is a win with that one. So it wins with
-    # this number of its stones from now on, and the other side moves between two of them.
-    stones = (left + 1) // 2 if score > 0 else left // 2  # left to the winner
-    turns = stones - abs(score) + 1
-    return 2 * turns - 1 if score > 0 else 2 * turns
-
-
 def moves_to_win(game: Game, ply: int, score: int) -> int:
     """The number of its own moves after which the winner ends a game at `ply` with this exact score, which is not 0.
 
     For Connect Four from the empty board it is 21, at ply 41.
     """
-    return (plies_to_go(game, ply, score) + 1) // 2
+    # A score counts the winner's stones from the last one it could place: 1 is a win with that one.
+    left = game.cells - ply
+    stones = (left + 1) // 2 if score > 0 else left // 2  # left to the winner
+    return stones - abs(score) + 1
 
 
 def value_in_words(game: Game, ply: int, score: int) -> str:
@@ -130,7 +120,7 @@ def tabulate(game: Game, limit: int = MAX_POSITIONS) -> GameTable:
             results.append(block.results())
             unfinished = np.flatnonzero(results[-1] == UNFINISHED)
             block = block.where(unfinished)
-            rows, actions = np.nonzero(action_masks(game, legal_sets(game, block.own, block.opp)))
+            rows, actions = np.nonzero(block.legal_masks())
             moves.append((at + unfinished[rows], actions))
             # Positions that were there keep their numbers, as `distinct` goes by first occurrence.
             before = len(following)

@@ -6,6 +6,7 @@ import functools
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -209,7 +210,7 @@ class Solver:
         Raises:
             ValueError: the position is of another game, or a limit is negative.
         """
-        return self._bounds([position], *self._window(weak), Budget(node_limit, time_limit))[0]
+        return self._bounds([position], weak, Budget(node_limit, time_limit))[0]
 
     def score(
         self, position: Position, weak: bool = False, node_limit: int | None = None, time_limit: float | None = None
@@ -220,10 +221,7 @@ class Solver:
             ValueError: as `bounds` does.
             NotProven: a limit was reached.
         """
-        bounds = self.bounds(position, weak, node_limit, time_limit)
-        if not bounds.proven:
-            raise NotProven(position, bounds)
-        return bounds.lower
+        return self.score_many([position], weak, node_limit, time_limit, progress=False)[0]
 
     def solve(
         self, position: Position, weak: bool = False, node_limit: int | None = None, time_limit: float | None = None
@@ -241,13 +239,7 @@ class Solver:
 
         It raises what `best_masks` does.
         """
-        return self.best_actions_many([position], time_limit)[0]
-
-    def best_actions_many(
-        self, positions: Sequence[Position], time_limit: float | None = None
-    ) -> list[tuple[int, ...]]:
-        """`best_actions` for many positions; it raises what `best_masks` does."""
-        return [tuple(np.flatnonzero(row).tolist()) for row in self.best_masks(self._batch(positions), time_limit)]
+        return tuple(np.flatnonzero(self.best_masks(self._batch([position]), time_limit)[0]).tolist())
 
     def best_masks(self, batch: PositionBatch, time_limit: float | None = None) -> Bools:
         """`best_actions` for B positions: bool (B, num_actions), all False where the game is over.
@@ -264,6 +256,7 @@ class Solver:
         scores, most, nodes, seconds = self._narrowed(batch, *self._window(False), budget)
         for row in np.flatnonzero(scores < most)[:1]:
             raise NotProven(batch[row], Bounds(int(scores[row]), int(most[row]), nodes, seconds))
+        # An action is best if the position after it has the negated score, its least possible one: a question for each.
         best: Bools = batch.action_masks() != 0
         rows, actions = np.nonzero(best)
         least = -scores[rows]
@@ -275,7 +268,7 @@ class Solver:
         return best
 
     def action_bounds(
-        self, position: Position, weak: bool = False, node_limit: int | None = None, time_limit: float | None = None
+        self, position: Position, node_limit: int | None = None, time_limit: float | None = None
     ) -> tuple[Bounds | None, ...]:
         """The bounds of the score of each action, None if it is illegal; the arguments are those of `bounds`.
 
@@ -289,7 +282,7 @@ class Solver:
         bounds: list[Bounds | None] = [None] * self.game.num_actions
         nodes, seconds = 0, 0.0
         for done, action in enumerate(legal):
-            [after] = self._bounds([position.play(action)], *self._window(weak), budget.part(len(legal) - done))
+            [after] = self._bounds([position.play(action)], False, budget.part(len(legal) - done))
             bounds[action] = after._replace(lower=-after.upper, upper=-after.lower)
             budget.nodes -= after.nodes
             nodes += after.nodes
@@ -297,7 +290,9 @@ class Solver:
         self.nodes, self.seconds = nodes, seconds
         return tuple(bounds)
 
-    def regrets(self, positions: PositionBatch, actions: npt.NDArray[np.integer[Any]]) -> Ints:
+    def regrets(
+        self, positions: PositionBatch, actions: npt.NDArray[np.integer[Any]], time_limit: float | None = None
+    ) -> Ints:
         """The outcome value that each of B moves gives away, in unfinished positions: int64 (B,), each 0, 1 or 2.
 
         All are found together, each distinct position once. This is the fastest way to reward many games at once:
@@ -306,19 +301,18 @@ class Solver:
         Args:
             positions: positions of this game.
             actions: (B,), the move of the side to move in each; an illegal action, such as -1, counts as a loss.
+            time_limit: the most seconds for all together.
 
         Raises:
             ValueError: the positions are of another game, one is finished, or there are not as many actions.
+            NotProven: the limit was reached.
 
         Example:
             >>> positions = [Position.from_moves("TicTacToe-v0", moves) for moves in ("1", "15", "12")]
             >>> Solver("TicTacToe-v0").regrets(PositionBatch.of(positions), np.array([1, 1, 0])).tolist()
             [1, 0, 2]
         """
-        return self._regrets(positions, np.asarray(actions), Budget())
-
-    def _regrets(self, positions: PositionBatch, actions: npt.NDArray[np.integer[Any]], budget: Budget) -> Ints:
-        """`regrets`; it raises `NotProven` once the budget ends."""
+        actions, budget = np.asarray(actions), Budget(None, time_limit)
         if positions.game != self.game:
             raise ValueError(f"a solver of {self.game!r} cannot solve positions of {positions.game!r}")
         if actions.shape != (len(positions),) or not np.issubdtype(actions.dtype, np.integer):
@@ -328,6 +322,8 @@ class Solver:
             raise ValueError(f"no side is to move in the finished position {positions[row]!r}")
         inside = (actions >= 0) & (actions < self.game.num_actions)
         legal = inside & (masks[np.arange(len(masks)), np.where(inside, actions, 0)] != 0)
+        # The outcome of a move is that of the position after it, negated. A move that wins gives nothing away; for the
+        # others, the best outcome is at least theirs, which narrows its search.
         played = np.full(len(positions), -1, np.int64)
         played[legal] = -self._proven(positions.where(legal).play(actions[legal]), -1, 1, budget)
         open_ = played < 1
@@ -368,35 +364,23 @@ class Solver:
         budget = Budget(node_limit, time_limit)
         positions = list(positions)
         actions = [self._check(position).legal_actions for position in positions]
+        # All children of all positions are solved together; a finished position stands for itself.
         after = [
             child
             for position, legal in zip(positions, actions, strict=True)
             for child in ([position.play(action) for action in legal] or [position])
         ]
-        with progress_bar(len(after), "solving", progress) as update:
-
-            def report(done: float, batch: Ints) -> None:
-                low, high = -batch[:, [AT_MOST, AT_LEAST]].min(axis=0)
-                interval = f"in [{low}, {high}], " if len(positions) == 1 else ""
-                update(done, f"{interval}{self.engine.nodes:,} nodes")
-
-            child_bounds = self._bounds(after, *self._window(weak), budget, report)
-        solutions = []
-        start = 0
+        child_bounds = self._bounds(after, weak, budget, progress, of_children=len(positions) == 1)
+        solutions, remaining = [], iter(child_bounds)
         for position, legal in zip(positions, actions, strict=True):
-            part = child_bounds[start : start + max(1, len(legal))]
-            start += len(part)
+            part = list(islice(remaining, max(1, len(legal))))
             if not all(bounds.proven for bounds in part):
                 low, high = max(-bounds.upper for bounds in part), max(-bounds.lower for bounds in part)
                 raise NotProven(position, Bounds(low, high, self.nodes, self.seconds))
-            if not legal:
-                solutions.append(Solution(part[0].lower, (None,) * self.game.num_actions, ()))
-                continue
-            scores: list[int | None] = [None] * self.game.num_actions
-            for action, bounds in zip(legal, part, strict=True):
-                scores[action] = -bounds.lower
-            best = max(-bounds.lower for bounds in part)
-            solutions.append(Solution(best, tuple(scores), tuple(action for action in legal if scores[action] == best)))
+            scores = {action: -bounds.lower for action, bounds in zip(legal, part, strict=False)}
+            best = max(scores.values(), default=part[0].lower)
+            action_scores = tuple(scores.get(action) for action in range(self.game.num_actions))
+            solutions.append(Solution(best, action_scores, tuple(a for a in legal if scores[a] == best)))
         return solutions
 
     def score_many(
@@ -408,14 +392,8 @@ class Solver:
         progress: bool = True,
     ) -> list[int]:
         """`score` for many positions; arguments and errors are those of `solve_many`."""
-        budget = Budget(node_limit, time_limit)
         positions = list(positions)
-        with progress_bar(len(positions), "solving", progress) as update:
-
-            def report(done: float, batch: Ints) -> None:
-                update(done, f"{self.engine.nodes:,} nodes")
-
-            all_bounds = self._bounds(positions, *self._window(weak), budget, report)
+        all_bounds = self._bounds(positions, weak, Budget(node_limit, time_limit), progress)
         for position, bounds in zip(positions, all_bounds, strict=True):
             if not bounds.proven:
                 raise NotProven(position, bounds)
@@ -424,13 +402,23 @@ class Solver:
     def _bounds(
         self,
         positions: Sequence[Position],
-        least: int,
-        most: int,
+        weak: bool,
         budget: Budget,
-        report: Callable[[float, Ints], None] | None = None,
+        progress: bool = False,
+        of_children: bool = False,
     ) -> list[Bounds]:
-        """The bounds of each score, clipped to [least, most]; nodes and seconds are totals."""
-        low, high, nodes, seconds = self._narrowed(self._batch(positions), least, most, budget, report)
+        """The bounds of each score, or with `weak` of its sign; nodes and seconds are totals.
+
+        The bar of `progress` has the bounds of the parent's score if the positions are all children of one.
+        """
+        with progress_bar(len(positions), "solving", progress) as update:
+
+            def report(done: float, batch: Ints) -> None:
+                low, high = -batch[:, [AT_MOST, AT_LEAST]].min(axis=0) if of_children else (0, 0)
+                update(done, f"{f'in [{low}, {high}], ' if of_children else ''}{self.engine.nodes:,} nodes")
+
+            least, most = self._window(weak)
+            low, high, nodes, seconds = self._narrowed(self._batch(positions), least, most, budget, report)
         return [Bounds(*both, nodes, seconds) for both in zip(low.tolist(), high.tolist(), strict=True)]
 
     def _narrowed(
@@ -553,7 +541,7 @@ def move_regret(
         raise ValueError(f"no side is to move in the finished position {position!r}")
     if weak:
         batch, chosen = PositionBatch.of([position]), np.array([-1 if action is None else action])
-        outcomes = (solver or shared_solver(position.game))._regrets(batch, chosen, Budget(None, time_limit))
+        outcomes = (solver or shared_solver(position.game)).regrets(batch, chosen, time_limit)
         return Regret(int(outcomes[0]), None)
     solution = (solver or shared_solver(position.game)).solve(position, time_limit=time_limit)
     legal = action is not None and 0 <= action < len(solution.action_scores)

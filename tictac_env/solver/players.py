@@ -15,6 +15,7 @@ from tictac_env.games import Game, shown
 from tictac_env.observation import action_masks
 from tictac_env.policies import Policy, uniform
 from tictac_env.policies.heuristics import safe_choices
+from tictac_env.policies.policy import pick
 from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
 from tictac_env.rng import mix
@@ -199,12 +200,6 @@ class Perfect(Policy):
         best = max(proven.values())
         return tuple(action for action, bound in proven.items() if bound == best)
 
-    def safe_actions(self, position: Position) -> tuple[int, ...]:
-        """The actions after which the other side cannot win at once; all legal actions, if there are none."""
-        game = position.game
-        safe = safe_choices(game, position.own, position.opp)
-        return tuple(action for action in position.legal_actions if safe & game.choice(action))
-
     def act(self, position: Position, seed: int) -> int:
         # Two draws from one seed: the first decides if the move is an error, the second chooses the move. 53 bits, as
         # many as a float has, so that the comparison with the error rate is exact.
@@ -212,8 +207,7 @@ class Perfect(Policy):
             draw = mix(seed)
             seed = mix(draw)
             if draw >> 63 - DRAW_BITS < self.error * (1 << DRAW_BITS):
-                safe = self.safe_actions(position)
-                return safe[seed % len(safe)]
+                return pick(position.game, safe_choices(position.game, position.own, position.opp), seed)
         best = self.best_actions(position)
         return best[seed % len(best)]
 

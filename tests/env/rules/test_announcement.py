@@ -66,7 +66,7 @@ def test_the_line_is_there_while_it_is_compiled(capsys: Capture) -> None:
     def see(function: Callable[..., Any], types: Any) -> None:
         seen.append(capsys.readouterr().err)
 
-    kernels.watch_compiling(see)
+    kernels.hooks.watch_compiling(see)
     cells_of(SOLVER)(C4)
     assert seen == ["tictac_env: compiling the solver for ConnectFour-v0 ..."]
 

@@ -48,7 +48,7 @@ def save_slowly(file, overloads, save=numba.core.caching.IndexDataCacheFile._sav
 
 game, name, how = sys.argv[1:]
 if how == "stays":
-    kernels.watch_compiling(stay)
+    kernels.hooks.watch_compiling(stay)
 if how == "saves slowly":
     numba.core.caching.IndexDataCacheFile._save_index = save_slowly
 print("ready", flush=True)

@@ -11,7 +11,7 @@ from conftest import breadth, title
 from oracle import Oracle
 
 from tictac_env.games import GAMES, UNFINISHED, KInARow
-from tictac_env.solver.enumerate import plies_to_go, tabulate, value_in_words
+from tictac_env.solver.enumerate import moves_to_win, tabulate, value_in_words
 
 TIC_TAC_TOE = GAMES["TicTacToe-v0"]
 
@@ -64,7 +64,9 @@ def test_a_score_tells_after_how_many_plies_perfect_play_ends(game: KInARow) -> 
                 best = table.children[row][scores == scores.max()]
                 assert len(set(after[best])) == 1, "all best actions lead to an end equally far"
                 after[row] = 1 + after[best[0]]
-            assert plies_to_go(game, ply, int(table.score[row])) == after[row]
+            score = int(table.score[row])
+            plies = 2 * moves_to_win(game, ply, score) - (score > 0) if score else game.cells - ply
+            assert plies == after[row]
 
 
 def test_scores_in_words() -> None:

@@ -16,6 +16,7 @@ from scipy.stats import chisquare
 from tictac_env.games import GAMES, KInARow
 from tictac_env.policies import check_policy, make_policy
 from tictac_env.position import Position
+from tictac_env.position_batch import PositionBatch
 from tictac_env.rng import mix
 from tictac_env.solver import NotProven, Solver, move_regret, solve
 from tictac_env.solver.enumerate import tabulate
@@ -142,9 +143,8 @@ def test_errors_are_as_frequent_as_asked_and_never_lose_at_once() -> None:
 
 
 def test_where_every_move_loses_any_may_be_played() -> None:
-    lost = Position.from_moves(C4, "443355")
-    after = lost.play(1)  # X threatens on both sides
-    assert Perfect(1).safe_actions(after) == after.legal_actions
+    lost = Position.from_moves(C4, "44553")  # X threatens on both sides
+    assert {Perfect(1).act(lost, seed) for seed in range(100)} == set(lost.legal_actions)
 
 
 def test_a_time_limit_gives_a_legal_move_in_time() -> None:
@@ -182,9 +182,9 @@ def test_many_positions_have_the_best_actions_of_each(threads: int) -> None:
     """Those that are over too, which have none."""
     solver = Solver(C4, threads=threads)
     positions = [position for seed in range(6) for position in playout(solver.game, seed)[24:]]
-    together = solver.best_actions_many(positions)
+    together = [tuple(np.flatnonzero(mask).tolist()) for mask in solver.best_masks(PositionBatch.of(positions))]
     assert together == [solver.solve(position).best_actions for position in positions]
-    assert () in together and solver.best_actions_many([]) == []
+    assert () in together and len(solver.best_masks(PositionBatch.of(positions).where(slice(0)))) == 0
 
 
 FALLING = KInARow.make(4, 3, 3, gravity=True)

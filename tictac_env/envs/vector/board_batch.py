@@ -349,9 +349,8 @@ class BoardBatch:
         return actions
 
     def _sample_to(self, actions: Ints) -> None:
-        arguments: tuple[object, ...] = (self._game, self._rows, actions)
-        if self._threads > 1:
-            arguments = (*arguments, self._threads)
+        shares = (self._threads,) if self._threads > 1 else (0, len(actions))
+        arguments = (self._game, self._rows, actions, *shares)
         if self._sample is None:
             kernel = passes.sample_in_threads if self._threads > 1 else passes.sample
             self._sample = machine_code(kernel, *arguments)

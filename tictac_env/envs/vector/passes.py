@@ -3,6 +3,9 @@
 Each kernel is a pass over the boards `begin` to `end`. The passes over all boards have no branches, so LLVM can handle
 several boards with one vector instruction; the other passes visit the few boards that need them. The rules are the
 game's own methods, the opponents those of `tictac_env.policies.heuristics`.
+
+Arguments of most kernels: `game`, the rules; `rows`, the N boards as `boards_of` takes them; `begin`, the first board
+of the pass, and `end`, the number after the last one.
 """
 
 from __future__ import annotations
@@ -90,14 +93,8 @@ def move(game: Game, rows: Ints, actions: Ints, self_play: bool, deals: bool, be
     If a game was over, a new one is due. It begins here if it needs no draws and no opponent may begin. Repeats by hand
     what `protocol.step` does first: with a call of it LLVM makes no vector instructions.
 
-    Args:
-        game: the rules.
-        rows: the boards, as `boards_of` takes them.
-        actions: int64 (N,), in range for each board that is PLAYING.
-        self_play: True if both sides step.
-        deals: True if games begin with draws.
-        begin: the first board.
-        end: the number after the last board.
+    `actions` are int64 (N,), in range for each board that is PLAYING. `self_play` is True if both sides step, `deals`
+    if games begin with draws.
     """
     # Slices, so that loops count from 0: LLVM then knows that the indices of all arrays are in step.
     boards = boards_of(rows)
@@ -147,17 +144,8 @@ def resolve_opponents(
     """Lets opponents answer and deals new games, until each board is PLAYING, DEALT or OVER, or waits for Python.
 
     A board whose opponent is EXTERNAL stays WAITING or OPENING, with its RNG state advanced: the policy's seed is
-    `mix` of that state. The next call then finds the answer in `replies`.
-
-    Args:
-        game: the rules.
-        rows: the boards, as `boards_of` takes them.
-        replies: int64 (N,), the legal actions of external opponents; -1 elsewhere. Set to -1 when played.
-        options: of the reset, for the games that begin.
-        setup: the environment's arguments for them.
-        opponents: the opponents.
-        begin: the first board.
-        end: the number after the last board.
+    `mix` of that state. The next call then finds its legal action in `replies`, int64 (N,), -1 elsewhere, and sets it
+    to -1. `options` and `setup` are for the games that begin.
 
     Returns:
         The number of external opponents that must answer, and the number of boards without a game because the opponent
@@ -351,17 +339,8 @@ def write_observations(
 ) -> None:
     """Writes the learners' observations and action masks, those of board i to row i + `shift`.
 
-    With `shift`, only boards whose game is over are written.
-
-    Args:
-        game: the rules.
-        rows: the boards, as `boards_of` takes them.
-        obs_type: the `kernel` of its `ObservationType`, or NOT_WRITTEN.
-        over_actions: the actions that the mask of a finished game shows.
-        output: the arrays to write to.
-        shift: 0, or the first row of the last observations.
-        begin: the first board.
-        end: the number after the last board.
+    `shift` is 0, or the first row of the last observations: then only boards whose game is over are written. `obs_type`
+    is the `kernel` of its `ObservationType`, or NOT_WRITTEN. The mask of a finished game shows `over_actions`.
     """
     boards, cells, codes, masks = boards_of(rows), output.cells, output.codes, output.masks
     owns, opps = boards.own[begin:end], boards.opp[begin:end]
@@ -474,24 +453,12 @@ class StepSettings(NamedTuple):
 
 @borrowing_kernel
 def step_boards(
-    game: Game,
-    rows: Ints,
-    actions: Ints,
-    replies: Ints,
-    settings: StepSettings,
-    output: StepArrays,
+    game: Game, rows: Ints, actions: Ints, replies: Ints, settings: StepSettings, output: StepArrays
 ) -> tuple[int, int, int]:
     """A step of boards whose opponents are compiled and never end a game first: all passes of this module in turn.
 
-    If `output` has room for finals, a new game begins at once on each board whose game has ended.
-
-    Args:
-        game: the rules.
-        rows: the boards, as `boards_of` takes them.
-        actions: int64 (N,).
-        replies: int64 (N,), scratch for the opponents' actions; all -1.
-        settings: the same for all boards.
-        output: the arrays to write to.
+    If `output` has room for finals, a new game begins at once on each board whose game has ended. `replies`, int64
+    (N,), all -1, is scratch for the opponents' actions.
 
     Returns:
         -1, the number of illegal actions and the number of games that have ended; or, if an action is invalid, the
@@ -590,21 +557,8 @@ def _step(
 
 
 @borrowing_kernel
-def sample(game: Game, rows: Ints, actions: Ints) -> None:
+def sample(game: Game, rows: Ints, actions: Ints, begin: int, end: int) -> None:
     """Draws a legal action for each board, uniformly, by its sampler's RNG state; 0 if the game is over."""
-    _sample(game, rows, actions, 0, len(actions))
-
-
-@parallel_kernel
-def sample_in_threads(game: Game, rows: Ints, actions: Ints, threads: int) -> None:
-    """`sample`, with the boards divided among threads."""
-    count = len(actions)
-    for thread in prange(threads):
-        _sample(game, rows, actions, thread * count // threads, (thread + 1) * count // threads)
-
-
-@borrowing_kernel
-def _sample(game: Game, rows: Ints, actions: Ints, begin: int, end: int) -> None:
     boards = boards_of(rows)
     owns, opps, phases = boards.own[begin:end], boards.opp[begin:end], boards.phase[begin:end]
     states, drawn = boards.sampler[begin:end], actions[begin:end]
@@ -615,3 +569,11 @@ def _sample(game: Game, rows: Ints, actions: Ints, begin: int, end: int) -> None
         states[i] = state = advance(states[i])
         legal = 0 if phases[i] == OVER else game.legal(owns[i], opps[i])
         drawn[i] = nth(game, legal, (mix(state) >> 31) * legal.bit_count() >> 32)
+
+
+@parallel_kernel
+def sample_in_threads(game: Game, rows: Ints, actions: Ints, threads: int) -> None:
+    """`sample` on all boards, divided among threads."""
+    count = len(actions)
+    for thread in prange(threads):
+        sample(game, rows, actions, thread * count // threads, (thread + 1) * count // threads)

@@ -19,13 +19,7 @@ from tictac_env.checks import flag, one_of, positive, whole
 from tictac_env.compiled import in_one_line
 from tictac_env.envs.protocol import NOT_GIVEN, PLAY_AS, REWARDS
 from tictac_env.envs.single import Arguments, SharesOpponent, check_options, refuse_opponent, unfinished
-from tictac_env.envs.vector.board_batch import (
-    BoardBatch,
-    final_infos,
-    illegal_infos,
-    read_only,
-    step_infos,
-)
+from tictac_env.envs.vector.board_batch import BoardBatch, final_infos, illegal_infos, read_only, step_infos
 from tictac_env.envs.vector.boards import OVER, ResetOptions, StepBuffers
 from tictac_env.games import Game, describe_game, game_name, shown
 from tictac_env.observation import Infos, Observation, Observer
@@ -436,12 +430,7 @@ CALLED_ONCE = ("action_masks", "render", "set_opponent")
 
 
 class BoardView:
-    """One board of many, with the attributes of a single environment.
-
-    Attributes:
-        position: the position on the board.
-        opponent_name: the name of the opponent in the game under way; None if both sides step.
-    """
+    """One board of many, with the attributes of a single environment."""
 
     game = property(attrgetter("_envs.game"))
     opponent = property(attrgetter("_envs.opponent"))
