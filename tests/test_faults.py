@@ -12,6 +12,7 @@ import pytest
 from modes import full_disk
 
 from tictac_apps import cli
+from tictac_apps.cli.show import Installation, information
 from tictac_env.progress import interruptible
 from tictac_env.storage import load_arrays, save_arrays
 
@@ -54,11 +55,11 @@ def test_sigterm_ends_a_command_as_ctrl_c_does(
 def test_sigterm_asks_work_that_can_stop_to_stop(monkeypatch: pytest.MonkeyPatch) -> None:
     heard = []
 
-    def work(*_: object, **__: object) -> dict[str, str]:
+    def work(*_: object, **__: object) -> Installation:
         with interruptible() as asked:
             signal.raise_signal(signal.SIGTERM)
             heard.append(asked())
-        return {}
+        return information()
 
     monkeypatch.setattr("tictac_apps.cli.show.information", work)
     assert cli.main(["info", "--json"]) == 0

@@ -57,7 +57,7 @@ def progress_bar(total: float, what: str, show: bool = True) -> Iterator[Callabl
     console = Console(stderr=True)
     columns = (
         TextColumn("{task.description}"),
-        BarColumn(console.width // 4),
+        BarColumn(console.width // 5),
         TaskProgressColumn(),
         TimeRemainingColumn(),
     )

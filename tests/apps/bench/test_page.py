@@ -286,7 +286,7 @@ def test_the_truth_of_a_seat_is_told_in_words(
     agent = agent_of(record, 0, "my_table.npz")
     if line:
         line = line | {"moves": "1234567", "given_away": None, "winning_cells": []}
-    agent["verdict"] = {"method": "", "basis": "fixed map", "exploitability": None}
+    agent["verdict"] = {"method": "", "basis": "fixed map", "exploitability": None, "forfeits": []}
     agent["verdict"] |= {"as_first": UNKNOWN | truth, "as_second": UNKNOWN | {"unbeatable": True}}
     agent["losing"] = {"first": line, "second": None}
     alike = words == "cannot be beaten"

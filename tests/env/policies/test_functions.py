@@ -304,7 +304,9 @@ def test_a_user_s_player_that_forks_or_cannot_be_interrupted_ends_its_worker(
 ) -> None:
     (tmp_path / "forks.py").write_text(FORKS.replace("[os.fork()]", "[]"))
     game = get_game("TicTacToe-v0")
-    sent = pickle.dumps(guarded(f"{tmp_path}/forks.py:{name}", name, game, 0.1, os.getpid()).policy)
+    sent = pickle.dumps(
+        guarded(f"{tmp_path}/forks.py:{name}", name, game, 0.1, os.getpid(), tmp_path / "log.txt").policy
+    )
     worker = os.fork()
     if worker == 0:
         pickle.loads(sent).act(Position.start(game), 0)
