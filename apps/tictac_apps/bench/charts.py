@@ -43,9 +43,9 @@ def svg(kind: str, told: str, size: str, *shapes: str) -> str:
 
 def text(x: float | str, y: float, words: str, kind: str = "", anchor: str = "start") -> str:
     """Words at a place; `anchor` says which part of them is there: start, middle or end."""
-    told = f' class="{kind}"' if kind else ""
+    class_ = f' class="{kind}"' if kind else ""
     where = "" if anchor == "start" else f' text-anchor="{anchor}"'
-    return f'<text x="{_short(x)}" y="{_short(y)}"{where}{told}>{escape(words)}</text>'
+    return f'<text x="{_short(x)}" y="{_short(y)}"{where}{class_}>{escape(words)}</text>'
 
 
 def line(x1: float | str, y1: float, x2: float | str, y2: float, kind: str) -> str:
@@ -102,8 +102,8 @@ class Scale(NamedTuple):
 
 def rating_scale(ratings: Sequence[Rating]) -> Scale:
     """The scale over the ratings and their bounds."""
-    known = [end for rating in ratings for end in (rating.elo, rating.low, rating.high) if end is not None]
-    return Scale.over(known or [0], 6)
+    values = [end for rating in ratings for end in (rating.elo, rating.low, rating.high) if end is not None]
+    return Scale.over(values or [0], 6)
 
 
 def whisker(rating: Rating, scale: Scale) -> str:
@@ -137,7 +137,7 @@ def phase_chart(name: str, measures: Sequence[Measure], highest: float) -> str:
         measures: the player's.
         highest: the share of mistakes, above 0, that is as high as the chart.
     """
-    paths, words, told = {"bar": "", "span": "", "random": ""}, "", []
+    paths, words, shares = {"bar": "", "span": "", "random": ""}, "", []
     mistakes = {measure.among: measure for measure in measures if measure.name == "mistakes"}
     for place, phase in enumerate(PHASES):
         measure = mistakes.get(phase)
@@ -152,9 +152,9 @@ def phase_chart(name: str, measures: Sequence[Measure], highest: float) -> str:
         paths["bar"] += f"M{place + 0.2:.1f} 1V{top}h.6V1"
         paths["span"] += f"M{place + 0.5:.1f} {low}V{high}"
         paths["random"] += f"M{place + 0.1:.1f} {level}h.8"
-        told.append(f"{phase} {percent(share)} (random play {percent(measure.random)})")
+        shares.append(f"{phase} {percent(share)} (random play {percent(measure.random)})")
     shown = _stretched(0, BARS, 3, 1, *map(path, paths, paths.values()))
-    in_words = f"{name}: mistakes by phase: {', '.join(told) or 'no positions'}"
+    in_words = f"{name}: mistakes by phase: {', '.join(shares) or 'no positions'}"
     return svg("phases", in_words, f'height="{BARS + 40}"', line("0", BARS, "100%", BARS, "base"), shown, words)
 
 
@@ -175,19 +175,19 @@ def curve(name: str, points: Sequence[CurvePoint], measure: str, highest: float)
         y = 16 + CURVE * (1 - level)
         shapes += [line("0", y, "100%", y, "base" if level == 0 else "grid")]
         shapes += [text("0", y - 4, shown(level * highest), "soft")] if level else []
-    known = [
+    corners = [
         (end, 1 - min(value, highest) / highest)
         for end, value in zip(ends, (getattr(point, measure) for point in points), strict=True)
         if value is not None
     ]
-    if known:
-        drawn = "L".join(f"{100 * x:.3g} {100 * y:.3g}" for x, y in known)
+    if corners:
+        drawn = "L".join(f"{100 * x:.3g} {100 * y:.3g}" for x, y in corners)
         shapes.append(_stretched(16, CURVE, 100, 100, path("curve", f"M{drawn}")))
-        x, y = known[-1]
+        x, y = corners[-1]
         shapes.append(dot(_across(x), 16 + CURVE * y, 4))
     bottom = CURVE + 16
     last = getattr(points[-1], measure)
-    told = [f"{measure} {'unknown after an illegal move' if last is None else shown(last)} in the end"]
+    words = [f"{measure} {'unknown after an illegal move' if last is None else shown(last)} in the end"]
     for seat in ("first", "second"):
         if not any(point.v_perfect for point in points):
             break
@@ -196,11 +196,11 @@ def curve(name: str, points: Sequence[CurvePoint], measure: str, highest: float)
         bottom += 54
         if result := points[-1].v_perfect:
             won, drawn, lost = (percent(share, 0) for share in result.of(seat))
-            told.append(f"as {seat} won {won}, drawn {drawn}, lost {lost} against perfect play")
+            words.append(f"as {seat} won {won}, drawn {drawn}, lost {lost} against perfect play")
     total = getattr(points[-1], unit)
     length = f"{total:,} {unit}" if unit != "cpu_seconds" else f"{total:.3g} CPU-seconds"
     shapes += [text("0", bottom + 18, "0", "soft"), text("100%", bottom + 18, length, "soft", "end")]
-    return svg("learning", f"{name}: {'; '.join(told)}", f'height="{bottom + 24}"', *shapes)
+    return svg("learning", f"{name}: {'; '.join(words)}", f'height="{bottom + 24}"', *shapes)
 
 
 def _stretched(y: float, height: float, across: int, upwards: int, *shapes: str) -> str:
@@ -211,9 +211,10 @@ def _stretched(y: float, height: float, across: int, upwards: int, *shapes: str)
 
 def _columns(points: Sequence[CurvePoint], ends: Sequence[float], seat: str) -> Iterator[str]:
     """The shares of a seat as columns, each as wide as the training before its point: won below, lost above."""
-    for kind, kept in (("l", 3), ("d", 2), ("w", 1)):
+    for kind, results in (("l", 3), ("d", 2), ("w", 1)):
         heights = [
-            f"{100 * (1 - sum(point.v_perfect.of(seat)[:kept])):.3g}" if point.v_perfect else "100" for point in points
+            f"{100 * (1 - sum(point.v_perfect.of(seat)[:results])):.3g}" if point.v_perfect else "100"
+            for point in points
         ]
         columns = zip(heights, pairwise([0.0, *ends]), strict=True)
         drawn = ""
@@ -297,8 +298,8 @@ def _plot(
         if label.x > right:
             yield line(*label.point, label.x - 3, label.y, "leader")
     for (x, y), point in placed:
-        told = f"{point.name}: {percent(point.x)}, {percent(point.y) if y_percent else f'{point.y:.3g}'}"
-        yield dot(x, y, 5, "yours" if point.marked else "", told)
+        caption = f"{point.name}: {percent(point.x)}, {percent(point.y) if y_percent else f'{point.y:.3g}'}"
+        yield dot(x, y, 5, "yours" if point.marked else "", caption)
     for label in labels:
         name = label.of.name
         if len(name) > LONGEST:
@@ -316,14 +317,14 @@ def _labels(placed: Sequence[tuple[tuple[float, float], Point]], right: float) -
         for begin in (x + 10, x - 10 - width):
             label = Label(begin, begin + width, y, (x, y), point)
             inside = begin > LEFT and label.end < right
-            over = any(abs(one.y - y) < GAP and one.x < label.end and begin < one.end for one in beside)
+            over = any(abs(near.y - y) < GAP and near.x < label.end and begin < near.end for near in beside)
             if inside and not over and not any(label.covers(*at, 8) for at, other in placed if other is not point):
                 beside.append(label)
                 break
     while True:
         named = {label.of for label in beside}
         column = _column([(place, point) for place, point in placed if point not in named], right)
-        crossed = [label for label in beside if any(_crosses(one, label) for one in column)]
+        crossed = [label for label in beside if any(_crosses(joined, label) for joined in column)]
         if not crossed:
             return beside + column
         beside.remove(crossed[0])

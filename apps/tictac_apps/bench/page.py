@@ -234,8 +234,8 @@ def _ratings(record: GameResults, plies: int) -> str:
     shipped = [agent for agent in record.agents if agent.made == "shipped"]
     notes = f'<p class="soft">{escape(note)}</p>'
     if shipped:
-        made = "came with the package, and so did their games against each other. The rest was made in this run."
-        notes += f'<p class="soft">The verdicts and mistakes of {_names(shipped)} {made}</p>'
+        origin = "came with the package, and so did their games against each other. The rest was made in this run."
+        notes += f'<p class="soft">The verdicts and mistakes of {_names(shipped)} {origin}</p>'
     return _section("Ratings", what, chart, notes)
 
 

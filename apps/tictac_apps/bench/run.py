@@ -257,8 +257,8 @@ def _line(agent: AgentRecord, game: str) -> str:
 def _played(job: PlayerJob, game: str, judgements: Judgements, clock: PhaseClock) -> GamesPlayed:
     """The games of a game; a player of the user's without which the others can play is left out."""
     players = job.players[game]
-    sides = {one.name: job.guarded(game, one) if one.yours else one.source for one in players}
-    judged = {one.name: judgements.kept((game, one.name)) for one in players if one.yours}
+    sides = {player.name: job.guarded(game, player) if player.yours else player.source for player in players}
+    judged = {player.name: judgements.kept((game, player.name)) for player in players if player.yours}
     out = {name: str(judgement.failure) for name, judgement in judged.items() if judgement.lost}
 
     def meet(names: Sequence[str]) -> Tournament:
@@ -279,21 +279,21 @@ def _played(job: PlayerJob, game: str, judgements: Judgements, clock: PhaseClock
         with clock.phase("page"):
             return GamesPlayed(tournament, ratings(tournament), out)
 
-    playing = [one for one in players if one.name not in out]
+    playing = [player for player in players if player.name not in out]
     try:
-        return played(meet([one.name for one in playing]))
+        return played(meet([player.name for player in playing]))
     except (ValueError, WorkerLost) as error:
-        if not any(one.yours for one in playing):
+        if not any(player.yours for player in playing):
             raise
         last = error
-    fit = [one.name for one in playing if not one.yours]
-    for one in playing:  # each of the user's alone, to find which of them cannot play
-        if one.yours:
+    fit = [player.name for player in playing if not player.yours]
+    for player in playing:  # each of the user's alone, to find which of them cannot play
+        if player.yours:
             try:
-                meet([*fit, one.name])
-                fit.append(one.name)
+                meet([*fit, player.name])
+                fit.append(player.name)
             except (ValueError, WorkerLost) as error:
-                out[one.name] = str(error)
+                out[player.name] = str(error)
     if not out:
         raise last
     return played(meet(fit))
