@@ -7,7 +7,6 @@ import signal
 import sys
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from contextvars import ContextVar
@@ -18,8 +17,6 @@ from typing import TypeVar
 Item = TypeVar("Item")
 SECONDS = 60.0
 """The time between two lines if there is no terminal, unless `lines_every` says otherwise."""
-LINES = 6
-"""The number of lines over which the speed is measured that the remaining time is told by."""
 _seconds = ContextVar("seconds", default=SECONDS)
 
 
@@ -64,7 +61,16 @@ def progress_bar(total: float, what: str, show: bool = True) -> Iterator[Callabl
     # The text gets the width that is left; else a long one would take the numbers' width.
     words = TextColumn("{task.fields[text]}", table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis"))
     piped = not sys.stdout.isatty()  # then what is printed meanwhile goes there, and not above the bar
-    with Progress(*columns, words, console=console, transient=True, redirect_stdout=not piped, expand=True) as bar:
+    # Of a long work the speed of the last minutes counts, as of the last half minute (the default) it varies.
+    display = Progress(
+        *(*columns, words),
+        console=console,
+        speed_estimate_period=300,
+        transient=True,
+        redirect_stdout=not piped,
+        expand=True,
+    )
+    with display as bar:
         task = bar.add_task(what, total=total, text="")
 
         def update(done: float, text: str = "") -> None:
@@ -84,7 +90,7 @@ def _lines(total: float, what: str) -> Iterator[Callable[[float, str], None]]:
         now = done, text
 
     def write() -> None:
-        samples = deque([(0.0, 0.0)], maxlen=LINES)
+        samples = [(0.0, 0.0)]
         while not over.wait(seconds):
             (done, text), passed = now, time.monotonic() - began
             samples.append((passed, done))
@@ -102,13 +108,17 @@ def _lines(total: float, what: str) -> Iterator[Callable[[float, str], None]]:
 
 
 def seconds_left(samples: Sequence[tuple[float, float]], total: float) -> float:
-    """The seconds that are left, by the speed between the first and the last sample, or else since the beginning.
+    """The seconds that are left, by the speed in the latter half of the time so far.
+
+    Work often begins slowly, as kernels are compiled and libraries imported; and a part of a minute says little.
 
     Args:
-        samples: times since the beginning in seconds, and the amounts done by then; something is done at the last one.
+        samples: times since the beginning in seconds, and the amounts done by then: (0, 0) first. Something is done at
+            the last one.
         total: the amount of work.
     """
-    (before, had), (now, done) = samples[0], samples[-1]
+    now, done = samples[-1]
+    before, had = next(sample for sample in samples if sample[0] >= now / 2)
     if done <= had:
         before, had = 0.0, 0.0
     return (now - before) / (done - had) * (total - done)
