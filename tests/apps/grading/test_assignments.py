@@ -10,6 +10,8 @@ from teaching import NAMES, TEACHING, solution, starter
 
 from tictac_apps.grading import assignments, grade, load_rubric
 
+pytestmark = pytest.mark.bubblewrap
+
 QUICK = ("minimax",)
 LEARNED = [pytest.param(name, marks=[] if name in QUICK else [pytest.mark.slow]) for name in NAMES]
 
@@ -52,8 +54,6 @@ def test_what_knows_the_truth_is_withheld(tmp_path: Path) -> None:
     source = """
 import gymnasium as gym
 import tictac_env
-
-pytestmark = pytest.mark.bubblewrap
 
 TRICKS = (
     "from tictac_env import verdict",
