@@ -106,7 +106,8 @@ def test_a_side_that_fails_loses_the_games_that_lead_there_and_no_others(game: G
                 )
                 position = Position.from_moves(game, forfeit.moves)
                 assert (position.own ^ position.opp) % 4 == 3
-        assert failing.as_first.forfeits or failing.as_second.forfeits
+        # Random play leads to a quarter of all positions; the one game of two fixed maps may avoid them.
+        assert failing.as_first.forfeits or failing.as_second.forfeits or other is not opponent
 
 
 @small_games
