@@ -14,7 +14,7 @@ from typing import Any, Literal
 from tictac_apps.bench.cast import RunScale
 from tictac_apps.bench.records import record_json
 from tictac_env.arena import WinDrawLoss
-from tictac_env.arena.records import AuditVerdict, Forfeit, Measure, SearchedSeat, SeatVerdict
+from tictac_env.arena.records import AuditVerdict, FiniteEstimate, Forfeit, Measure, SearchedSeat, SeatVerdict
 from tictac_env.arena.typed_json import read_as
 from tictac_env.storage import read_json
 
@@ -152,7 +152,7 @@ class AgentRecord:
     Attributes:
         name: in tables.
         role: "yours" if the user entered it.
-        made: "shipped" if the judgement is the one that comes with the package, not made in this run.
+        origin: of the judgement: "run", or "package" if it came with it.
         note: a remark.
         kind, agent, settings, checkpoint_sha256, budget: as in `PlayerIdentity`.
         one_move_rule: "on", "in rollouts", "off" or "not stated".
@@ -168,7 +168,7 @@ class AgentRecord:
 
     name: str
     role: Literal["cast", "yours"]
-    made: Literal["now", "shipped"]
+    origin: Literal["run", "package"]
     note: str
     kind: str
     agent: str
@@ -232,15 +232,6 @@ class ScoredSuite:
 
 
 @dataclass(frozen=True)
-class EstimateRecord:
-    """An estimate with its 95 % interval; None if nothing bounds it."""
-
-    value: float | None
-    low: float | None
-    high: float | None
-
-
-@dataclass(frozen=True)
 class Resampled:
     """The number of openings (or rounds) from which intervals come."""
 
@@ -273,8 +264,8 @@ class GameResults:
     openings: int
     suite: ScoredSuite
     anchor: str
-    first_advantage: EstimateRecord
-    draws_between_equals: EstimateRecord
+    first_advantage: FiniteEstimate
+    draws_between_equals: FiniteEstimate
     resampled: Resampled
     agents: tuple[AgentRecord, ...]
     pairs: tuple[Pair, ...]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tictac_apps.bench.bench_record import PhaseSeconds
 from tictac_apps.bench.cast import Contestant
-from tictac_apps.bench.judging import Judged, PlayerJob
+from tictac_apps.bench.judging import AGENTS, Judged, PlayerJob
 from tictac_apps.bench.learning import part_done
 from tictac_apps.bench.records import RunStore
 from tictac_apps.bench.shipped import shipped_results
@@ -22,8 +22,8 @@ from tictac_env.games.registry import TITLES
 from tictac_env.jobs import WorkerLost, map_jobs
 from tictac_env.progress import lines_every, progress_bar
 
-GAMES, JUDGED, AGENTS = "games.sqlite", "judged-runs.jsonl", "agents"
-"""The games played, the judgements, and the folder of trained learners, in the folder of the results."""
+GAMES, JUDGED = "games.sqlite", "judged-runs.jsonl"
+"""The games played and the judgements, in the folder of the results."""
 SECONDS = 10.0
 """The time between two lines of progress where there is no terminal."""
 Key = tuple[str, str]
@@ -113,9 +113,9 @@ class Judgements:
         keys = list(keys)
         todo = self.missing(keys)
         yield from ((key, self.kept(key)) for key in keys if key not in todo)
-        yield from self.made(todo)
+        yield from self.make(todo)
 
-    def made(self, todo: Sequence[Key], more: float = 0.0) -> Iterator[tuple[Key, Judged]]:
+    def make(self, todo: Sequence[Key], more: float = 0.0) -> Iterator[tuple[Key, Judged]]:
         """The judgements of players that have none, as they are made.
 
         Args:

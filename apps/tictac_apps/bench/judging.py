@@ -25,8 +25,8 @@ from tictac_env.jobs import Workers
 from tictac_env.policies import Player, PlayerIdentity, load_player
 from tictac_env.solver.enumerate import SMALL_CELLS
 
-LOG = "log.txt"
-"""The file that gets what players print."""
+AGENTS, LOG = "agents", "log.txt"
+"""The folder of trained learners, and the file that gets what players print, in the folder of the results."""
 LOST = "it ended or forked its process, or did not answer and could not be interrupted"
 
 
@@ -52,7 +52,7 @@ class Judged:
         lost: True if its worker ended without a result.
         one_move_rule: see `one_move_rule`.
         seconds: what it took.
-        made: "shipped" if it came with the package.
+        origin: "package" if it came with that, not of this run.
     """
 
     player: PlayerIdentity
@@ -63,7 +63,7 @@ class Judged:
     lost: bool
     one_move_rule: str
     seconds: JudgingSeconds
-    made: Literal["now", "shipped"] = "now"
+    origin: Literal["run", "package"] = "run"
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class PlayerJob:
         with _output_in(self.output / LOG):
             training = None
             if contestant.training is not None:
-                training = train_player(contestant.training, self.output / "agents", scale)
+                training = train_player(contestant.training, self.output / AGENTS, scale)
             player = self.guarded(key[0], contestant) if contestant.yours else load_player(contestant.source, game)
             audited, v_random, failure = None, None, LOST if lost else None
             if not lost:

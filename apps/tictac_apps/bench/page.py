@@ -14,7 +14,6 @@ from tictac_apps.bench import charts
 from tictac_apps.bench.bench_record import (
     AgentRecord,
     BenchRecord,
-    EstimateRecord,
     GameResults,
     LosingLine,
     Pair,
@@ -22,6 +21,7 @@ from tictac_apps.bench.bench_record import (
 )
 from tictac_apps.bench.charts import percent
 from tictac_apps.bench.results import PHASES, shares_text
+from tictac_env.arena.records import FiniteEstimate
 from tictac_env.arena.report import V_PERFECT, legend
 from tictac_env.checks import SEATS
 
@@ -231,15 +231,15 @@ def _ratings(record: GameResults, plies: int) -> str:
     note = f"To play first is worth {_interval(first, 1, ' Elo')}. Equals draw {_interval(draws, 100, ' %')} of games."
     rows.append(f'<div class="row"><span></span>{charts.rating_axis(scale)}</div>')
     chart = f'<div class="ratings" style="--steps: {len(scale.ticks()) - 1}">{"".join(rows)}</div>'
-    shipped = [agent for agent in record.agents if agent.made == "shipped"]
+    shipped = [agent for agent in record.agents if agent.origin == "package"]
     notes = f'<p class="soft">{escape(note)}</p>'
     if shipped:
-        origin = "came with the package, and so did their games against each other. The rest was made in this run."
-        notes += f'<p class="soft">The verdicts and mistakes of {_names(shipped)} {origin}</p>'
+        rest = "came with the package, and so did their games against each other. The rest was made in this run."
+        notes += f'<p class="soft">The verdicts and mistakes of {_names(shipped)} {rest}</p>'
     return _section("Ratings", what, chart, notes)
 
 
-def _interval(estimate: EstimateRecord, scale: float, unit: str) -> str:
+def _interval(estimate: FiniteEstimate, scale: float, unit: str) -> str:
     """An estimate with its 95 % interval."""
     value, low, high = (
         "no bound" if end is None else f"{scale * end:.0f}" for end in (estimate.value, estimate.low, estimate.high)

@@ -14,7 +14,6 @@ from tictac_apps.bench.bench_record import (
     AgentSeconds,
     BenchRecord,
     BoardSize,
-    EstimateRecord,
     GameResults,
     LosingLine,
     LosingLines,
@@ -28,7 +27,7 @@ from tictac_apps.bench.cast import NOTES, Contestant, RunScale
 from tictac_apps.bench.judging import Judged
 from tictac_apps.bench.records import Row
 from tictac_env.arena import Estimate, Ratings, Tournament, WinDrawLoss
-from tictac_env.arena.records import AuditVerdict
+from tictac_env.arena.records import AuditVerdict, FiniteEstimate
 from tictac_env.arena.report import legend
 from tictac_env.checks import SEATS
 from tictac_env.games import Game, game_name
@@ -47,7 +46,7 @@ def agent_record(contestant: Contestant, judged: Judged, game: Game, failure: st
     return AgentRecord(
         name=contestant.name,
         role="yours" if contestant.yours else "cast",
-        made=judged.made,
+        origin=judged.origin,
         note=NOTES.get(contestant.name, "") if contestant.training is None else "",
         kind=player.kind,
         agent=player.agent,
@@ -161,8 +160,8 @@ def _pairs(tournament: Tournament, ratings: Ratings) -> Iterator[Pair]:
         yield Pair(row.player, row.opponent, row.games, match.as_first, match.as_second, *scores)
 
 
-def _bounds(estimate: Estimate) -> EstimateRecord:
-    return EstimateRecord(*(round(number, 6) if isfinite(number) else None for number in estimate))
+def _bounds(estimate: Estimate) -> FiniteEstimate:
+    return FiniteEstimate(*(round(number, 6) if isfinite(number) else None for number in estimate))
 
 
 def _moves_by_pair(tournament: Tournament) -> dict[tuple[str, str], set[str]]:
@@ -292,7 +291,7 @@ def as_csv(record: BenchRecord) -> str:
 
 def _csv_rows(results: GameResults) -> Iterator[dict[str, Any]]:
     for place, agent in enumerate(results.agents, 1):
-        row = {"game": results.game, "place": place, "name": agent.name, "role": agent.role, "made": agent.made}
+        row = {"game": results.game, "place": place, "name": agent.name, "role": agent.role, "origin": agent.origin}
         row["budget"] = agent.budget
         row |= {key: getattr(agent.rating, key) for key in ("elo", "low", "high", "score", "games", "forfeits")}
         row["exploitability"] = agent.verdict and agent.verdict.exploitability

@@ -41,8 +41,8 @@ from tictac_apps.bench.cast import (
     without_networks,
 )
 from tictac_apps.bench.guard import TIME_LIMIT
-from tictac_apps.bench.judgements import AGENTS, GAMES, JUDGED, SECONDS, Judgements, Key, PhaseClock
-from tictac_apps.bench.judging import LOG, Judged, PlayerJob
+from tictac_apps.bench.judgements import GAMES, JUDGED, SECONDS, Judgements, Key, PhaseClock
+from tictac_apps.bench.judging import AGENTS, LOG, Judged, PlayerJob
 from tictac_apps.bench.page import page
 from tictac_apps.bench.records import machine, show
 from tictac_apps.bench.results import (
@@ -152,7 +152,7 @@ def bench(
     played = _yours_first(job, judgements, names, clock) if yours else {}
     if missing := judgements.missing(job.contestants()):
         _say("the cast", f"{len(missing)} players are trained and judged")
-        for key, judged in judgements.made(missing, sum(_playing_seconds(job, game) for game in games)):
+        for key, judged in judgements.make(missing, sum(_playing_seconds(job, game) for game in games)):
             print(_line(agent_of(job, key, judged), key[0]), flush=True)
     if not quick or not yours:
         _say("round robin", ", ".join(f"{len(players[game])} players on {TITLES.get(game, game)}" for game in games))

@@ -78,7 +78,7 @@ class ShippedResults:
 
     @functools.cached_property
     def _by_settings(self) -> dict[str, Judged]:
-        return {key_of(entry.settings): replace(entry.judged, made="shipped") for entry in self.judgements}
+        return {key_of(entry.settings): replace(entry.judged, origin="package") for entry in self.judgements}
 
     def judged(self, settings: Mapping[str, Any]) -> Judged | None:
         """The judgement that these settings decide; None if it did not ship."""

@@ -157,7 +157,7 @@ def test_a_spreadsheet_has_a_line_for_each_player_of_each_game(record: BenchReco
         assert (row["game"], row["place"], row["name"], row["role"]) == (game, str(place), agent.name, "cast")
         assert float(row["elo"]) == agent.rating.elo and row["games"] == str(agent.rating.games)
         assert row["training command"] == (agent.training.command if agent.training else "")
-        assert float(row["seconds, judge"]) == agent.seconds.judge and row["made"] == agent.made
+        assert float(row["seconds, judge"]) == agent.seconds.judge and row["origin"] == agent.origin
         if truth := agent.seat("second"):
             shares = [float(row[f"{end} as second v perfect"]) for end in ("won", "drawn", "lost")]
             assert shares == list(truth.against_perfect)

@@ -46,7 +46,7 @@ def test_every_opponent_is_there_as_it_is_now_and_has_met_every_other(game: str,
     for player in job.players[game]:
         judged = results.judged(job.settings_of(game, player))
         assert judged is not None, player.name
-        assert judged.made == "shipped" and judged.player.name == player.name and judged.failure is None
+        assert judged.origin == "package" and judged.player.name == player.name and judged.failure is None
     count = len(results.players)
     assert len(results.games) == job.scales[game].pair_games * count * (count - 1) // 2
     assert Judgements(job, PhaseClock(), shipped=True).missing(job.contestants()) == []

@@ -91,7 +91,7 @@ def test_without_training_only_the_users_part_is_made(quick: BenchRecord, folder
     (results,) = quick.games
     names = [f"bots.py:{name}" for name in ("lowest", "throws")]
     assert {agent.name for agent in results.agents} == {*OPPONENTS[TTT], *names}
-    assert {agent.name for agent in results.agents if agent.made == "now"} == set(names)
+    assert {agent.name for agent in results.agents if agent.origin == "run"} == set(names)
     assert all(agent.verdict and agent.rating.games == 40 * 11 for agent in results.agents if agent.name not in names)
     assert all(agent.training is None for agent in results.agents) and quick.settings.setting == "quick"
     assert len(RunStore(folder / "out" / "judged-runs.jsonl")) == 2
@@ -136,7 +136,7 @@ def test_the_function_gives_the_result_of_the_command(quick: BenchRecord, capsys
     command = results["bots.py:lowest"]
     assert (result.agent.verdict, result.agent.measures) == (command.verdict, command.measures)
     assert result.agent.losing == command.losing and result.agent.rating.games == 400
-    assert [agent.made for agent in result.results.agents].count("now") == 1
+    assert [agent.origin for agent in result.results.agents].count("run") == 1
     assert BenchmarkResult.from_json(result.to_json()) == result
     assert json.loads(result.to_json())["name"] == "mine"
     result.print()
