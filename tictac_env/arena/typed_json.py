@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
@@ -47,8 +48,7 @@ def _read(kind: Any, value: object, place: str) -> Any:
     if is_dataclass(kind) and isinstance(value, dict):
         return _read_object(kind, value, place)
     if hasattr(kind, "_fields") and isinstance(value, list):
-        hints = get_type_hints(kind)
-        return kind(*_read_each([hints[name] for name in kind._fields], value, place))
+        return kind(*_read_each([*_kinds(kind).values()], value, place))
     if kind is float and type(value) is not bool and isinstance(value, (int, float)) and math.isfinite(value):
         return value
     if kind in WORDS and type(value) is kind and kind is not float:
@@ -57,12 +57,19 @@ def _read(kind: Any, value: object, place: str) -> Any:
 
 
 def _read_object(kind: Any, value: dict[str, object], place: str) -> Any:
-    hints = get_type_hints(kind)
-    kinds = {field.name: hints[field.name] for field in fields(kind)}
+    kinds = _kinds(kind)
     if wrong := sorted(kinds.keys() ^ value.keys()):
         lacking = "no" if wrong[0] in kinds else "an unknown"
         raise ValueError(f"{place} has {lacking} field {wrong[0]!r}; its fields are {', '.join(kinds)}")
     return kind(**{name: _read(part, value[name], f"{place}.{name}") for name, part in kinds.items()})
+
+
+@functools.cache  # the hints are strings, and cost more to read than all values of a record
+def _kinds(kind: Any) -> dict[str, Any]:
+    """The types of the fields of a dataclass or a named tuple, by name."""
+    hints = get_type_hints(kind)
+    names = [field.name for field in fields(kind)] if is_dataclass(kind) else kind._fields
+    return {name: hints[name] for name in names}
 
 
 def _read_each(kinds: Any, values: list[object], place: str) -> list[Any]:
