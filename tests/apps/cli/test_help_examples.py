@@ -37,7 +37,7 @@ LONG = {
     "tournament": "tictac_apps.cli.judge.round_robin",
     "dataset prompts": "tictac_apps.cli.make.prompt_rows",
     "export page": "tictac_apps.cli.make.export_page",
-    "solve 3 --game": "tictac_env.solver.Solver.solve_many",
+    "solve 3 --game": "tictac_apps.cli.show.Solver",
 }
 """Where the examples that begin with these words are stopped: their words and files are read by then."""
 FILES = {

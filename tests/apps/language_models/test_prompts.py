@@ -6,6 +6,7 @@ import json
 from collections import defaultdict
 from pathlib import Path
 from random import Random
+from unittest.mock import Mock
 
 import pytest
 from gymnasium.error import DependencyNotInstalled
@@ -17,6 +18,7 @@ from tictac_apps.language_models.prompts import prompt_rows, save_rows
 from tictac_env import solve
 from tictac_env.games import KInARow, get_game
 from tictac_env.position import Position
+from tictac_env.solver.enumerate import TooManyPositions
 
 TTT, C4 = "TicTacToe-v0", "ConnectFour-v0"
 
@@ -72,6 +74,7 @@ def test_large_games_are_drawn_from_random_games_and_continue_from_the_cache(
         ]
         assert row["ply"] == 0 or f"The moves so far: {' '.join(row['moves'])}\n" in row["prompt"]
     monkeypatch.setattr("tictac_env.solver.Solver.solve_many", None)  # nothing is solved again
+    monkeypatch.setattr(prompts, "all_positions", Mock(side_effect=TooManyPositions))  # to see that takes a second
     assert prompt_rows(C4, 10, seed=4, harness=harness, cache=tmp_path / "scores") == rows
 
 
