@@ -204,6 +204,7 @@ def test_a_player_that_fails_costs_itself_only(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("tictac_env.jobs.ATTEMPTS", 1)  # workers that one player may end: each takes a second to start
     Path("bots.py").write_text(PLAYERS)
     words = [f"{name}=bots.py:{name}" for name in bots]
     found = run(tmp_path / "out", *words, *SMALL, "--game", game, "--against", "random", "rule", "--time-limit", "0.3")

@@ -40,7 +40,7 @@ RECORD = Path(__file__).parents[3] / "benchmarks" / "results" / "tournament.json
 RATING = Rating(811.6, 608.4, 1103.9, games=4)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def record() -> BenchRecord:
     return read_record(RECORD)
 

@@ -48,7 +48,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_finished_runs_are_not_repeated_though_a_job_fails(path: Path) -> None:
-    RunStore(path).complete(JOBS[:2], work, workers=2)
+    RunStore(path).complete(JOBS[:2], work)
     with pytest.raises(ArithmeticError, match="no such run"):
         RunStore(path).complete([*JOBS[:4], {"seed": 99}, *JOBS[4:]], work)
     store = RunStore(path)

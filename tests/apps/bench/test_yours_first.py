@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,7 @@ def forks(observation, mask):
         os.fork()
     return int(mask.argmax())
 """
+NAMES = [f"bots.py:{name}" for name in ("lowest", "throws", "forks")]
 SMALL = ["--game", TTT, "--games", "4", "--positions", "200", "--workers", "1", "--time-limit", "5"]
 
 
@@ -58,12 +60,17 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def quick(folder: Path) -> BenchRecord:
-    """The record of a quick run with two players of a user's, which prints to `out.txt`."""
-    command = [sys.executable, "-m", "tictac_apps", "bench", *(f"bots.py:{name}" for name in ("lowest", "throws"))]
-    command += ["--game", TTT, "--quick", "--workers", "1", "--store", "out"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
-    (folder / "out.txt").write_text(done.stdout)
-    (folder / "err.txt").write_text(done.stderr)
+    """The record of a quick run with three players of a user's, which prints to `out.txt` and `err.txt`."""
+    words = ["bench", *NAMES, "--game", TTT, "--quick", "--workers", "1", "--store", "out"]
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        (folder / "out.txt").open("w") as out,
+        (folder / "err.txt").open("w") as err,
+    ):
+        patch.chdir(folder)
+        patch.setattr("tictac_env.jobs.ATTEMPTS", 1)  # workers that one player may end: each takes a second to start
+        with redirect_stdout(out), redirect_stderr(err):
+            assert main(words) == 0
     return read_record(folder / "out" / "results.json")
 
 
@@ -89,12 +96,11 @@ def test_each_verdict_is_printed_before_any_game_and_then_its_place(quick: Bench
 
 def test_without_training_only_the_users_part_is_made(quick: BenchRecord, folder: Path) -> None:
     (results,) = quick.games
-    names = [f"bots.py:{name}" for name in ("lowest", "throws")]
-    assert {agent.name for agent in results.agents} == {*OPPONENTS[TTT], *names}
-    assert {agent.name for agent in results.agents if agent.origin == "run"} == set(names)
-    assert all(agent.verdict and agent.rating.games == 40 * 11 for agent in results.agents if agent.name not in names)
+    assert {agent.name for agent in results.agents} == {*OPPONENTS[TTT], *NAMES}
+    assert {agent.name for agent in results.agents if agent.origin == "run"} == set(NAMES)
+    assert all(agent.verdict and agent.rating.games == 40 * 11 for agent in results.agents if agent.name not in NAMES)
     assert all(agent.training is None for agent in results.agents) and quick.settings.setting == "quick"
-    assert len(RunStore(folder / "out" / "judged-runs.jsonl")) == 2
+    assert len(RunStore(folder / "out" / "judged-runs.jsonl")) == 3
     rating = results["bots.py:lowest"].rating
     assert rating.low is not None and rating.high is not None and rating.low < (rating.elo or 0) < rating.high
     assert {forfeit.player for forfeit in results.forfeits} == {"bots.py:throws"}
@@ -102,13 +108,10 @@ def test_without_training_only_the_users_part_is_made(quick: BenchRecord, folder
     assert "came with the package" in page
 
 
-def test_a_player_that_forks_costs_only_itself(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(folder)
-    words = ["bench", "forks=bots.py:forks", "mine=bots.py:lowest", *SMALL, "--quick", "--store", "forked"]
-    assert main([*words, "--against", "random", "minimax"]) == 0
-    (results,) = read_record(folder / "forked" / "results.json").games
-    assert results["forks"].failure and results["forks"].rating.games == 0
-    assert results["mine"].verdict is not None and results["mine"].rating.games == 8
+def test_a_player_that_forks_costs_only_itself(quick: BenchRecord) -> None:
+    (results,) = quick.games
+    assert results["bots.py:forks"].failure and results["bots.py:forks"].rating.games == 0
+    assert results["bots.py:lowest"].verdict is not None and results["bots.py:lowest"].rating.games == 440
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are those of POSIX")

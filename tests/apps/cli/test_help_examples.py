@@ -35,8 +35,9 @@ LONG = {
     'audit "program': "tictac_apps.cli.judge.audit",
     "audit submission": "tictac_apps.cli.judge.load_player",
     "tournament": "tictac_apps.cli.judge.round_robin",
-    "dataset prompts connect4": "tictac_apps.cli.make.prompt_rows",
+    "dataset prompts": "tictac_apps.cli.make.prompt_rows",
     "export page": "tictac_apps.cli.make.export_page",
+    "solve 3 --game": "tictac_apps.cli.show.Solver",
 }
 """Where the examples that begin with these words are stopped: their words and files are read by then."""
 FILES = {

@@ -232,15 +232,21 @@ def test_the_command_keeps_the_transcript_and_asks_nothing_twice(
     "number",
     [pytest.param(signal.SIGINT, marks=pytest.mark.slow, id="Ctrl-C"), pytest.param(signal.SIGKILL, id="kill")],
 )
-def test_it_goes_on_where_it_was_stopped(number: signal.Signals, server: Stub, tmp_path: Path) -> None:
+def test_it_goes_on_where_it_was_stopped(
+    number: signal.Signals,
+    server: Stub,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     def script(prompt: str) -> str:
         time.sleep(0.05)
         return first_legal(prompt)
 
     server.script = script
-    command = [sys.executable, "-m", "tictac_apps", "audit", f"{server.url}#tiny", "--json", "--in-flight", "8"]
+    words = ["audit", f"{server.url}#tiny", "--json", "--in-flight", "8"]
     pipes: Any = {"cwd": tmp_path, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    with subprocess.Popen(command, **pipes) as process:
+    with subprocess.Popen([sys.executable, "-m", "tictac_apps", *words], **pipes) as process:
         end = time.monotonic() + 60
         while len(server.asked) < 100 and time.monotonic() < end:
             time.sleep(0.01)
@@ -254,9 +260,10 @@ def test_it_goes_on_where_it_was_stopped(number: signal.Signals, server: Stub, t
     assert 80 < len(answered) < CLASSES
     server.asked.clear()
     server.script = first_legal
-    done = subprocess.run(command, check=True, **pipes)
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(words) == 0
     assert not answered & set(server.prompts) and len(answered) + len(server.asked) == CLASSES
-    found = Audit.from_json(done.stdout)
+    found = Audit.from_json(capsys.readouterr().out)
     wanted = audit(TextPolicy(first_legal), TTT, progress=False)
     assert (found.verdict, found.measures) == (wanted.verdict, wanted.measures)
 

@@ -6,6 +6,7 @@ import json
 from collections import defaultdict
 from pathlib import Path
 from random import Random
+from unittest.mock import Mock
 
 import pytest
 from gymnasium.error import DependencyNotInstalled
@@ -17,6 +18,7 @@ from tictac_apps.language_models.prompts import prompt_rows, save_rows
 from tictac_env import solve
 from tictac_env.games import KInARow, get_game
 from tictac_env.position import Position
+from tictac_env.solver.enumerate import TooManyPositions
 
 TTT, C4 = "TicTacToe-v0", "ConnectFour-v0"
 
@@ -46,6 +48,7 @@ def test_no_class_is_in_both_splits_and_all_positions_are_there() -> None:
     for row in rows:
         splits[row["class"]].add(row["split"])
         classes[row["class"]].add(row["moves"])
+    for row in rows[::7]:
         images = Position.from_moves(TTT, row["moves"]).symmetric()
         assert row["class"] in {str(image.code) for image in images}
     assert len(rows) == len({row["prompt"] for row in rows}) == 4520 and len(classes) == 627
@@ -62,8 +65,8 @@ def test_large_games_are_drawn_from_random_games_and_continue_from_the_cache(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     harness = BoardHarness(board="moves")
-    rows = prompt_rows(C4, 20, seed=4, harness=harness, cache=tmp_path / "scores")
-    assert len({row["ply"] for row in rows}) > 5 and len({row["moves"] for row in rows}) == 20
+    rows = prompt_rows(C4, 10, seed=4, harness=harness, cache=tmp_path / "scores")
+    assert len({row["ply"] for row in rows}) > 5 and len({row["moves"] for row in rows}) == 10
     for row in rows[:5]:
         position = Position.from_moves(C4, row["moves"])
         assert row["values"] == [
@@ -71,7 +74,8 @@ def test_large_games_are_drawn_from_random_games_and_continue_from_the_cache(
         ]
         assert row["ply"] == 0 or f"The moves so far: {' '.join(row['moves'])}\n" in row["prompt"]
     monkeypatch.setattr("tictac_env.solver.Solver.solve_many", None)  # nothing is solved again
-    assert prompt_rows(C4, 20, seed=4, harness=harness, cache=tmp_path / "scores") == rows
+    monkeypatch.setattr(prompts, "all_positions", Mock(side_effect=TooManyPositions))  # to see that takes a second
+    assert prompt_rows(C4, 10, seed=4, harness=harness, cache=tmp_path / "scores") == rows
 
 
 def test_positions_are_drawn_until_there_are_no_others(monkeypatch: pytest.MonkeyPatch) -> None:

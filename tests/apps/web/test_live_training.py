@@ -204,15 +204,15 @@ def test_an_n_tuple_network_makes_fewer_mistakes_as_it_learns(tmp_path: Path, mo
     """On a game too large for a verdict: against known positions, perfect play and the levels."""
     monkeypatch.setattr(live_training, "PARTS", dict.fromkeys(live_training.PARTS, 10.0))  # however slow the machine
     small = {"tuples": 20, "length": 5}
-    said = train(tmp_path, monkeypatch, **TUPLES, total=12_000, settings=small)
+    said = train(tmp_path, monkeypatch, **TUPLES, total=6_000, settings=small)
     curve = rows(said)
-    assert len(curve) > 3 and curve[0]["at"] == 0 and curve[-1]["at"] == 12_000
+    assert len(curve) > 3 and curve[0]["at"] == 0 and curve[-1]["at"] == 6_000
     assert curve[-1]["mistakes"] < 0.75 * curve[0]["mistakes"]
     for seat in ("first", "second"):
         assert sum(curve[-1]["perfect"][seat]) == pytest.approx(1)
     levels = [line["level"] for line in said if line["kind"] == "BeatenLevel"]
     assert all(1 <= level <= 10 for level in levels) and levels
-    assert NTupleTD.load(tmp_path / "agent.npz").num_games == 12_000
+    assert NTupleTD.load(tmp_path / "agent.npz").num_games == 6_000
 
 
 def test_the_position_that_is_watched_is_thought_about(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,6 +31,14 @@ PLIES = 4
 """The plies that the page looks ahead, as its name for the player says."""
 
 
+@pytest.fixture(scope="module", autouse=True)
+def packed_once() -> Iterator[None]:
+    """The files of the page are made once, as each time takes half a second."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(export, "page_files", functools.cache(export.page_files))
+        yield
+
+
 @pytest.fixture(scope="module")
 def judge(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A script for node, made of the page's modules and data."""
@@ -123,7 +131,7 @@ def check_levels(position: Position, found: list[tuple[str, list[tuple[int, floa
 
 
 @pytest.mark.skipif(NODE is None, reason="there is no node to run the page's rules")
-@pytest.mark.parametrize("count", [25, pytest.param(10_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [12, pytest.param(10_000, marks=pytest.mark.slow)])
 def test_the_page_plays_by_the_rules_and_as_the_network_of_the_package(judge: Path, name: str, count: int) -> None:
     games = [playout(get_game(name), seed) for seed in range(count)]
     positions, found, known = [], [], 0
@@ -143,7 +151,7 @@ def test_the_page_plays_by_the_rules_and_as_the_network_of_the_package(judge: Pa
 @pytest.mark.skipif(NODE is None, reason="there is no node to run the page's search")
 @pytest.mark.parametrize(
     ("count", "first_ply"),
-    [(60, 13), pytest.param(10_000, 9, marks=pytest.mark.slow)],  # later positions are quicker
+    [(30, 13), pytest.param(10_000, 9, marks=pytest.mark.slow)],  # later positions are quicker
 )
 def test_the_search_of_the_page_finds_what_the_solver_proves(judge: Path, count: int, first_ply: int) -> None:
     game, positions, seed = get_game("ConnectFour-v0"), list[Position](), 0
@@ -163,7 +171,7 @@ def test_the_search_of_the_page_finds_what_the_solver_proves(judge: Path, count:
 
 
 @pytest.mark.skipif(NODE is None, reason="there is no node to run the page's search")
-@pytest.mark.parametrize("count", [60, pytest.param(1_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [30, pytest.param(1_000, marks=pytest.mark.slow)])
 def test_the_tree_search_of_the_page_is_as_good_as_the_packages(judge: Path, count: int) -> None:
     """Its moves are others, as its random numbers are; so its mistakes are counted, and what it has proven is true."""
     positions = [one for one in suite("C4-Choose-v1").positions if one.ply > 16][:count]  # which are solved at once

@@ -311,7 +311,7 @@ def test_nobody_reaches_a_training_without_its_token(trainer: Client, path: str)
     trainer.refused("POST", REPLY, 404, opponent="training:0")
 
 
-def test_trainings_are_limited_forgotten_or_not_offered() -> None:
+def test_trainings_are_limited_forgotten_or_not_offered(processes: list[Process]) -> None:
     with visited(Server(ServerLimits(forgotten_after=0.2))) as http:
         token = Client(http).post(BEGIN, **SMALL)["token"]
         time.sleep(0.5)

@@ -139,7 +139,7 @@ def of_openenv(settings: dict[str, Any]) -> Play:
 @pytest.mark.filterwarnings("default")  # of the libraries
 @pytest.mark.parametrize("sums", [of_session, of_trl, of_skyrl, of_openenv])
 @pytest.mark.parametrize(
-    ("game", "ply", "count"), breadth([(TTT, 0, 50), (C4, 26, 50)], [(TTT, 0, 200), (C4, 16, 200)])
+    ("game", "ply", "count"), breadth([(TTT, 0, 25), (C4, 26, 25)], [(TTT, 0, 200), (C4, 16, 200)])
 )
 def test_a_player_that_gives_more_away_is_never_paid_more(
     sums: Callable[[dict[str, Any]], Play], game: str, ply: int, count: int
