@@ -325,7 +325,7 @@ def test_a_short_file_of_more_than_an_agent_can_hold_is_refused_unread(
     header, arrays = npz_files.read(path)
     member = next(iter(arrays))
     with path.open("wb") as file:
-        np.savez_compressed(file, **arrays | {member: np.zeros(1 << 25, arrays[member].dtype)})  # type: ignore[arg-type]
+        np.savez_compressed(file, **arrays | {member: np.zeros(1 << 23, arrays[member].dtype)})  # type: ignore[arg-type]
     with zipfile.ZipFile(path, "a") as archive:
         archive.writestr("meta.json", json.dumps(header))
     monkeypatch.setattr(np, "load", None)

@@ -82,17 +82,17 @@ def test_a_proof_counts_what_a_plain_walk_meets(game: Game, name: str) -> None:
 
 @pytest.mark.parametrize("claim", ["never loses", "wins"])
 def test_refutations_are_games_that_the_player_loses(claim: str) -> None:
-    rule = make_policy("rule", get_game("KInARow-v0:4x4-3"))
+    rule = make_policy("rule", get_game("KInARow-v0:3x4-3"))
     for seat in (0, 1):
-        proof = prove(rule, seat, "KInARow-v0:4x4-3", claim=claim, refutations=3)
+        proof = prove(rule, seat, "KInARow-v0:3x4-3", claim=claim, refutations=3)
         assert not proof.holds
         assert len(proof.refutations) == 3
         for line in proof.refutations:
-            position = Position.from_moves("KInARow-v0:4x4-3", line)
+            position = Position.from_moves("KInARow-v0:3x4-3", line)
             assert position.outcome is not None
             assert position.outcome.winner == 1 - seat or (claim == "wins" and position.outcome.winner is None)
             for ply in range(seat, len(position.moves), 2):
-                before = Position.from_moves("KInARow-v0:4x4-3", position.moves[:ply])
+                before = Position.from_moves("KInARow-v0:3x4-3", position.moves[:ply])
                 assert rule.act(before, position_seed(before.own, before.opp, 0)) == position.moves[ply]
 
 

@@ -164,31 +164,31 @@ def test_what_is_shown_has_the_numbers_of_both_seats() -> None:
 
 
 def test_sampled_results_are_called_so_and_hold_the_exact_ones() -> None:
-    """In 50 samples the 95 % intervals miss each share a few times, and not more."""
+    """In 30 samples the 95 % intervals miss each share a few times, and not more."""
     game = KInARow.make(3, 4, 3, gravity=True)
     exact = exact_results("random", "rule", game).as_first
     assert exact.exact and "exact" in str(exact) and "sampled" not in str(exact)
     first, again, other = (exact_results("random", "rule", game, seed, max_positions=100) for seed in (1, 1, 2))
     assert first == again != other
     missed = np.zeros(3)
-    for seed in range(50):
+    for seed in range(30):
         found = exact_results("random", "rule", game, seed=seed, max_positions=100, games=200).as_first
         assert found.games == 200 and not found.exact and "sampled (200 games)" in str(found)
         assert sum(found.shares) == pytest.approx(1)
         missed += [not low <= share <= high for share, (low, high) in zip(exact.shares, found.intervals, strict=True)]
         assert all(low <= share <= high for share, (low, high) in zip(found.shares, found.intervals, strict=True))
-    assert (missed <= 7).all() and missed.sum() > 0
+    assert (missed <= 5).all() and missed.sum() > 0
 
 
 def test_only_unlikely_positions_are_left_to_the_sample_if_one_wants() -> None:
-    """So more is known than from a sample of as many games; in 50 samples the intervals miss a few times."""
+    """So more is known than from a sample of as many games; in 30 samples the intervals miss a few times."""
     game = KInARow.make(3, 4, 3, gravity=True)
     exact = exact_results("random", "rule", game).as_first
     plain = exact_results("random", "rule", game, max_positions=100, games=200).as_first
     assert exact.followed == 1 and exact == exact_results("random", "rule", game, min_chance=1e-9).as_first
     assert plain.followed < 0.9
     missed = np.zeros(3)
-    for seed in range(50):
+    for seed in range(30):
         found = exact_results("random", "rule", game, seed=seed, games=200, min_chance=1e-3).as_first
         assert found.games == 200 and not found.exact
         assert 0.9 < found.followed < 1
@@ -197,7 +197,7 @@ def test_only_unlikely_positions_are_left_to_the_sample_if_one_wants() -> None:
         for share, (low, high), (least, most) in zip(found.shares, found.intervals, plain.intervals, strict=True):
             assert low <= share <= high and high - low <= 1 - found.followed and high - low < most - least
         missed += [not low <= share <= high for share, (low, high) in zip(exact.shares, found.intervals, strict=True)]
-    assert (missed <= 7).all() and missed.sum() > 0
+    assert (missed <= 5).all() and missed.sum() > 0
 
 
 @pytest.mark.parametrize("name", ["random", "rule", "perfect", "perfect:0.2", "minimax:2", "level:4", "pool"])

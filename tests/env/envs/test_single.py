@@ -62,7 +62,7 @@ def obs_types(game: Game) -> list[str]:
 
 @every_game
 @given(seed=st.integers(0, 2**32))
-@settings(max_examples=10)
+@settings(max_examples=4)
 def test_observations_show_the_position_to_the_learner(game: Game, seed: int) -> None:
     for obs_type in obs_types(game):
         for seating in ({"play_as": "first"}, {"play_as": "second"}, {"opponent": None}):

@@ -103,7 +103,7 @@ class Deadly:
 
 def play(file: Path, slowly: float = 0, **how: Any) -> Tournament:
     """A tournament of all kinds: names, functions, a player that draws, one asked for many boards, one killed."""
-    players = {name: name for name in ("random", "rule", "minimax:2")}
+    players = {name: name for name in ("random", "rule")}
     ours = {"net": BatchedPolicy(network), "raising": raising, "deadly": Deadly(file, slowly)}
     return round_robin({**players, **ours}, "ConnectFour-v0", 12, seed=5, openings=2, **how)
 

@@ -43,13 +43,14 @@ from tictac_apps.labels import LabelStore, label
 from tictac_env.arena import ResultStore, prove, round_robin, sampled_openings
 from tictac_env.games import get_game
 from tictac_env.jobs import RAY_ENVIRONMENT, Cluster, WorkerLost, Workers, finishing_within, joined, map_jobs
+from tictac_env.position import canonical
 from tictac_env.solver import Solver
 from tools.build_suites import Games, make_suite
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="processes are killed by SIGKILL")
 ROOT = Path(__file__).parents[3]
 SMALL: dict[str, Any] = {"num_cpus": 1, "object_store_memory": 80 << 20}
-CONNECT_FOUR = get_game("ConnectFour-v0")
+TTT = get_game("TicTacToe-v0")
 
 
 class Machines:
@@ -192,7 +193,10 @@ def test_jobs_that_kill_every_process_are_named(workers: Workers, tmp_path: Path
     assert {job for job, _ in found} >= set(range(6)) and len(list(tmp_path.glob("killed *"))) == 3
 
 
-def test_jobs_sent_with_one_that_kills_every_process_are_counted(tmp_path: Path) -> None:
+def test_jobs_sent_with_one_that_kills_every_process_are_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tictac_env.jobs.ATTEMPTS", 1)
     with pytest.raises(WorkerLost, match="while they did 6 or one of the 2 jobs sent with it"):
         list(map_jobs(Fatal(tmp_path, at=7, times=99), range(6, 9), 1, batch=3))
 
@@ -267,7 +271,7 @@ def test_a_tournament_by_workers_is_that_of_one_process(tmp_path: Path) -> None:
     path = tmp_path / "games.sqlite"
     first = round_robin(["random", "rule"], games=10, store=path, workers=2)
     assert round_robin(["random", "rule"], games=10, store=path, workers=2) == first  # the times, too
-    longer = round_robin(["random", "rule"], games=30, store=path, workers=2)
+    longer = round_robin(["random", "rule"], games=30, store=path)
     assert longer.games[:10] == first.games and len(ResultStore(path)) == 30
 
     def asleep(observation: object, mask: Mask) -> int:
@@ -310,18 +314,19 @@ def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str], mo
 
 @EVERYWHERE
 def test_labels_and_proofs(workers: Workers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    positions = sampled_openings(CONNECT_FOUR, 30, 200)
+    positions = sampled_openings(TTT, 4, 200)
     cache = tmp_path / "scores.sqlite"
     assert (label(positions, cache, workers=workers) == label(positions)).all()
-    assert len(LabelStore(cache, CONNECT_FOUR)) == len(positions)
+    assert len(LabelStore(cache, TTT)) == len({canonical(TTT, one.own, one.opp)[:2] for one in positions})
     with pytest.raises(ValueError, match="workers have solvers of their own"):
-        label(positions, solver=Solver(CONNECT_FOUR, 1), workers=2)
-    monkeypatch.setattr("tictac_env.arena.proof.CHUNK", 64)
-    settings: dict[str, Any] = {"game": "TicTacToe-v0", "refutations": None}
+        label(positions, solver=Solver(TTT, 1), workers=2)
+    monkeypatch.setattr("tictac_env.arena.proof.CHUNK", 8)
+    # Two plies, as each begins new workers.
+    settings: dict[str, Any] = {"game": "TicTacToe-v0", "refutations": None, "max_positions": 50}
     player = Deadly(tmp_path / "killed")
     proofs = [prove(player, 1, folder=tmp_path / str(some), workers=some, **settings) for some in (workers, 1)]
     assert (tmp_path / "killed").exists(), "nobody was killed"
-    assert proofs[0] == proofs[1] and proofs[0].positions > 100
+    assert proofs[0] == proofs[1] and proofs[0].positions > 40
     for file in (tmp_path / "1").iterdir():
         assert (tmp_path / str(workers) / file.name).read_bytes() == file.read_bytes()
     with pytest.raises(ZeroDivisionError, match="a bug"):

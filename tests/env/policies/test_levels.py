@@ -54,10 +54,10 @@ def test_levels_keep_what_a_policy_promises(name: str, number: int) -> None:
         policy = make_policy(f"level:{number}", name)
     assert str(policy) == policy.name == f"level:{number}"
     if policy.probabilities(Position.start(name)) is not None:
-        check_policy(policy, name, positions=20)
+        check_policy(policy, name, positions=10)
     else:
         with pytest.warns(UserWarning, match="draws but has no"):
-            check_policy(policy, name, positions=20)
+            check_policy(policy, name, positions=10)
 
 
 @pytest.mark.parametrize("number", breadth([3], [6]))

@@ -83,7 +83,7 @@ def central(board: NaiveBoard) -> list[int]:
 
 @every_size
 @given(seed=seeds)
-@settings(max_examples=5)
+@settings(max_examples=3)
 def test_random_plays_the_kth_legal_action(game: KInARow, seed: int) -> None:
     for position in unfinished(game, seed):
         legal = naive(position).legal()
@@ -95,7 +95,7 @@ def test_random_plays_the_kth_legal_action(game: KInARow, seed: int) -> None:
 
 @every_size
 @given(seed=seeds)
-@settings(max_examples=5)
+@settings(max_examples=3)
 def test_rule_wins_else_blocks_else_plays_near_the_centre(game: KInARow, seed: int) -> None:
     for position in unfinished(game, seed):
         board = naive(position)

@@ -229,7 +229,7 @@ def test_a_mixture_is_judged_exactly() -> None:
     for weights, name in (([1, 0], "random"), ([0, 1], "minimax")):
         alone, mixed = verdict(make_policy(name)), verdict(Mixture(["random", "minimax"], weights))
         assert mixed.as_first == alone.as_first and mixed.as_second == alone.as_second
-    values = [verdict(Mixture(["random", "minimax"], [1 - w, w])).exploitability for w in (0, 0.3, 0.6, 0.9, 1)]
+    values = [verdict(Mixture(["random", "minimax"], [1 - w, w])).exploitability for w in (0, 0.5, 1)]
     assert values == sorted(values, reverse=True)
     assert values[0] == pytest.approx(0.95983, abs=5e-6) and values[-1] == pytest.approx(0, abs=1e-12)
 

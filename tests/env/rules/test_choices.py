@@ -23,7 +23,7 @@ def both(game: Game, own: int, opp: int, out: npt.NDArray[np.int64]) -> None:
 @compiled_games
 def test_winning_moves_are_the_same_compiled(game: Game) -> None:
     out = np.zeros(2, np.int64)
-    for seed in range(20):
+    for seed in range(10):
         for position in playout(game, seed)[:-1]:
             own, opp = position.own, position.opp
             both(game, own, opp, out)
@@ -33,7 +33,7 @@ def test_winning_moves_are_the_same_compiled(game: Game) -> None:
 
 def test_winning_moves_are_those_of_the_naive_board(game: Game) -> None:
     rng = random.Random(3)
-    for _ in range(20 if game.cells < 20 else 5):
+    for _ in range(10 if game.cells < 20 else 3):
         board, (own, opp) = NaiveBoard.of(game), game.start()
         while game.result(own, opp) == UNFINISHED:
             legal = board.legal()

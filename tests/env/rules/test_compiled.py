@@ -173,7 +173,7 @@ def cache_files(cache: Path) -> dict[Path, int]:
 def test_kernels_follow_an_edit_of_a_rule_and_stay_after_one_that_they_cannot_reach(tmp_path: Path) -> None:
     probe_folder, cache = tmp_path / "probe", tmp_path / "cache"
     package = probe_folder / "tictac_env"
-    shutil.copytree(compiled.PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(compiled.PACKAGE, package)
     (probe_folder / "probe.py").write_text(PROBE)
     assert run_probe(probe_folder, cache) == (-1, False)
     before = cache_files(cache)

@@ -117,15 +117,20 @@ def another_compiles(folder: Path) -> Iterator[Probe]:
 
 
 def waits(probe: Probe) -> bool:
-    """Whether the process, once told to call its kernel, waits; one that compiles needs some tenths of a second."""
-    probe.call()
+    """Whether the process, told to call its kernel, waits; one that compiles needs some tenths of a second."""
     with pytest.raises(subprocess.TimeoutExpired):
         probe.process.wait(1.5)
     return probe.process.poll() is None
 
 
 def test_a_process_that_is_killed_while_it_compiles_leaves_it_to_the_next(tmp_path: Path) -> None:
+    """Other kernels and games are compiled meanwhile."""
     with another_compiles(tmp_path) as stuck, probes(Probe(tmp_path)) as (next_one,):
+        next_one.call()
+        for game, kernel, value in (("TicTacToe-v0", "cells", "9"), ("ConnectFour-v0", "result", "2")):
+            with probes(Probe(tmp_path, game, kernel)) as (other,):
+                other.call()
+                assert other.end() == (value, True)
         assert waits(next_one)
         stuck.process.kill()
         assert next_one.end() == ("-1", True)
@@ -134,19 +139,12 @@ def test_a_process_that_is_killed_while_it_compiles_leaves_it_to_the_next(tmp_pa
 @pytest.mark.slow
 def test_a_process_that_waits_says_nothing_and_is_stopped_by_ctrl_c(tmp_path: Path) -> None:
     with another_compiles(tmp_path), probes(Probe(tmp_path)) as (waiting,):
+        waiting.call()
         assert waits(waiting)
         waiting.process.send_signal(signal.SIGINT)
         out, told = waiting.process.communicate(timeout=30)
     assert waiting.process.returncode == -signal.SIGINT and out == ""
     assert told.endswith("KeyboardInterrupt\n") and "tictac_env: " not in told
-
-
-def test_other_kernels_and_games_are_compiled_meanwhile(tmp_path: Path) -> None:
-    with another_compiles(tmp_path):
-        for game, kernel, value in (("TicTacToe-v0", "cells", "9"), ("ConnectFour-v0", "result", "2")):
-            with probes(Probe(tmp_path, game, kernel)) as (other,):
-                other.call()
-                assert other.end() == (value, True)
 
 
 @pytest.mark.slow

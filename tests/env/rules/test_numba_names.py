@@ -218,7 +218,7 @@ def test_without_a_name_of_numba_results_stay_the_same(name: str, tmp_path: Path
     assert f"Numba {numba.__version__}" in warning and name in warning
 
 
-@pytest.mark.parametrize("edit", breadth(["callees", "nothing kept"], EDITS))
+@pytest.mark.parametrize("edit", breadth(["nothing kept"], EDITS))
 def test_without_a_hook_that_works_results_stay_the_same(edit: str, tmp_path: Path) -> None:
     out, (warning,) = run_program(tmp_path, "newer", edit=EDITS[edit])
     assert out == "numba_public\n"
@@ -226,7 +226,7 @@ def test_without_a_hook_that_works_results_stay_the_same(edit: str, tmp_path: Pa
     assert all(word in warning for word in ("Numba 0.99.1", tested, "NUMBA_DISABLE_JIT=1", "compiles again"))
 
 
-@pytest.mark.parametrize(("version", "warnings"), [("tested", 0), ("newer", 1)])
+@pytest.mark.parametrize(("version", "warnings"), breadth([("newer", 1)], [("tested", 0)]))
 def test_hooks_that_work_are_used_and_an_untested_numba_is_named(version: str, warnings: int, tmp_path: Path) -> None:
     out, lines = run_program(tmp_path, version)
     assert out == "numba_names\n" and len(lines) == warnings

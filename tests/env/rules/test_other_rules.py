@@ -103,6 +103,7 @@ def other(request: pytest.FixtureRequest) -> Game:
     return request.param  # type: ignore[no-any-return]
 
 
+@functools.cache
 def truth(game: Game) -> Callable[[int, int], int]:
     """The exact score of a position, by walking through the game with nothing but its moves and its result."""
 

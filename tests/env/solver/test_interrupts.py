@@ -72,7 +72,7 @@ def known_scores(count: int) -> list[str]:
 
 
 @pytest.mark.parametrize("threads", [2, pytest.param(1, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("seconds", [0.8, pytest.param(60, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("seconds", [0.5, pytest.param(60, marks=pytest.mark.slow)])
 def test_a_search_after_interrupted_ones_is_right(seconds: float, threads: int) -> None:
     """A shower of interrupts in each search, in a process of its own: it used to crash."""
     root = Path(__file__).parents[3]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections import Counter
 
@@ -25,12 +26,13 @@ from tictac_env.solver.players import Minimax, MinimaxFirst, Perfect
 
 TTT = GAMES["TicTacToe-v0"]
 C4 = GAMES["ConnectFour-v0"]
+oracle_of = functools.cache(Oracle)
 SOLVED = [TTT, KInARow.make(4, 3, 3, gravity=True), KInARow.make(3, 3, 2, gravity=True)]
 
 
 @pytest.mark.parametrize("game", SOLVED, ids=title)
 def test_exact_minimax_holds_every_move_that_keeps_the_value_equally_good(game: KInARow) -> None:
-    truth, player = Oracle(game), Minimax()
+    truth, player = oracle_of(game), Minimax()
     for board in truth.boards():
         if not truth.over(board):
             assert player.best_actions(truth.position(board)) == tuple(truth.keeping(board)), board
@@ -103,8 +105,8 @@ def test_no_depth_is_too_large() -> None:
 
 def test_a_position_that_no_game_reaches_is_played_well_all_the_same() -> None:
     """It passes `Position`'s checks, so an environment may start from it: O's stone lies beneath X's only one."""
-    game = KInARow.make(4, 3, 3, gravity=True)
-    position = Position.from_array(game, [[0, 0, 0], [0, 0, 0], [1, 0, 0], [2, 0, 0]])
+    game = KInARow.make(3, 3, 3, gravity=True)
+    position = Position.from_array(game, [[0, 0, 0], [1, 0, 0], [2, 0, 0]])
     truth = Oracle(game)
     assert make_policy("minimax", game).best_actions(position) == tuple(truth.keeping(board_of(position)))
 
@@ -200,7 +202,7 @@ def sign(number: int) -> int:
 def test_the_regrets_of_a_game_add_up_to_how_it_ended(game: KInARow, data: st.DataObject) -> None:
     """The value of the start, less one's own regrets, plus the other side's, is the end: told by another solver."""
     positions = data.draw(playouts(game))
-    oracle = Oracle(game)
+    oracle = oracle_of(game)
     score = oracle.score("." * game.cells)
     value = sign(score)
     for position, after in itertools.pairwise(positions):
