@@ -28,7 +28,7 @@ GAMES = ("ConnectFour-v0", "TicTacToe-v0")
 
 @pytest.fixture(scope="module")
 def learners() -> dict[str, NTupleTD]:
-    return {game: NTupleTD(game, tuples=10, length=5, seed=1).learn(3_000) for game in GAMES}
+    return {game: NTupleTD(game, tuples=10, length=5, seed=1).learn(1_000) for game in GAMES}
 
 
 def positions(game: str, count: int, seed: int = 0) -> list[Position]:
