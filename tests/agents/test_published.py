@@ -264,9 +264,15 @@ def test_against_an_opponent_each_seat_learns_its_own_half_of_the_games() -> Non
         assert {moves.before[index].seat for index in range(len(moves.actions))} == {seat}
         begun = sum(moves.before[index].ply == seat for index in range(len(moves.actions)))
         assert begun == 10 == moves.ended.sum()
-    learner = FittedQ(**QUICK | {"batch_games": 50, "epochs": 3}, opponent="random", seed=0)
+        misses = [
+            before.play(int(action)).result != -1
+            for before, action in zip(moves.before, moves.actions, strict=True)
+            if any(before.play(reply).result == -1 for reply in before.legal_actions)
+        ]
+        assert any(misses), "the moves are those of the opponent, who takes every win"
+    learner = FittedQ(**QUICK | {"batch_games": 100, "epochs": 3}, opponent="random", seed=0)
     before = play_match(learner, "random", SMALL, 200).total.wins
-    assert play_match(learner.learn(300, progress_bar=False), "random", SMALL, 200).total.wins > before + 20
+    assert play_match(learner.learn(500, progress_bar=False), "random", SMALL, 200).total.wins > before + 20
 
 
 def test_exploration_falls_and_is_raised_again() -> None:

@@ -112,14 +112,14 @@ def test_it_is_a_pure_function(game: Game) -> None:
 
 def row_by_row(planes: npt.NDArray[np.int8]) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
     """A made-up network: a fixed random layer, one row at a time."""
-    weights = np.random.default_rng(0).normal(size=(planes[0].size, 10)).astype(np.float32)
+    weights = np.random.default_rng(0).normal(size=(planes[0].size, 8)).astype(np.float32)
     out = np.stack([np.tanh(plane.reshape(-1) @ weights) for plane in planes.astype(np.float32)])
-    return out[:, 0], np.exp(out[:, 1:])
+    return out[:, 0], np.exp(out[:, 1:8])
 
 
 @pytest.mark.parametrize("leaves", [1, 5])
 def test_results_do_not_depend_on_the_batch_around(leaves: int) -> None:
-    positions = [position for seed in range(9) for position in playout(TIC_TAC_TOE, seed)]
+    positions = [position for seed in range(6) for position in playout(GAMES["ConnectFour-v0"], seed, 9)]
     batch = PositionBatch.of([position for position in positions if not position.is_over][:40])
     seeds = np.arange(40, dtype=np.int64)
     for agent in (MCTS(40), MCTS(40, evaluator=NetworkEvaluator(row_by_row), leaves=leaves)):
