@@ -46,10 +46,10 @@ def test_games_are_played_to_their_end_and_pay_both_sides() -> None:
     assert set(rewards[~ended].tolist()) <= {0, 0.5, 1} and (rewards[~ended] > 0).any()
 
 
-def test_a_run_in_small_is_repeated_by_its_seed() -> None:
-    (one, run), (other, again), (different, _) = (
-        list(example.learn("regret", seed, games=512, group=2))[-1] for seed in (0, 0, 1)
-    )
+def test_a_run_in_small_is_repeated_by_its_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    (one, run), (other, again) = (list(example.learn("regret", 0, games=512, group=2))[-1] for _ in range(2))
+    monkeypatch.setattr(example, "mistakes", lambda *_: 1)  # of this run only the weights are looked at
+    different, _ = next(example.learn("regret", 1, games=1, group=1))
     assert all(torch.equal(weights, other.state_dict()[name]) for name, weights in one.state_dict().items())
     assert run.curve == again.curve and run.games == 512 and run.answers > 1024
     assert not torch.equal(one.head.weight, different.head.weight)
@@ -66,7 +66,7 @@ def test_answers_that_earn_more_than_expected_become_likelier() -> None:
     sessions, model, rng = example.Sessions("outcome"), example.LanguageModel(), np.random.default_rng(0)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
     best = np.where(sessions.tokens[:, 9] == example.VOCABULARY.index("X"), 4, 12)
-    numbers = np.repeat(np.arange(0, 4520, 71), 24)
+    numbers = np.repeat(np.arange(0, 4520, 71), 8)
     for _ in range(40):
         answers = (model.chances(sessions.tokens[numbers]) + rng.gumbel(size=(len(numbers), 13))).argmax(1)
         optimizer.zero_grad()

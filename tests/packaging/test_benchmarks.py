@@ -17,6 +17,7 @@ import pytest
 from conftest import breadth
 
 from benchmarks import differential
+from tictac_apps.bench import records
 from tictac_apps.bench.records import RunStore
 from tictac_env.arena import move_accuracy
 
@@ -109,6 +110,13 @@ def test_impossible_sizes_are_refused_by_name(
     assert f"argument {words.split()[0]}" in capsys.readouterr().err and not (tmp_path / "out").exists()
 
 
+@pytest.fixture
+def one_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs are made here; `test_in_small` starts processes."""
+    monkeypatch.setattr(records, "map_jobs", lambda work, jobs, workers: ((job, work(job)) for job in jobs))
+
+
+@pytest.mark.usefixtures("one_process")
 def test_the_reproduction_is_compared_with_the_record(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -129,6 +137,7 @@ LABELLED = """moves,score,column_1,column_2,column_3,column_4,column_5,column_6,
 """
 
 
+@pytest.mark.usefixtures("one_process")
 def test_mistakes_of_searches_are_those_of_the_arena(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script = load("benchmarks.search")
     (path := tmp_path / "connect_four_two.csv").write_text(LABELLED)

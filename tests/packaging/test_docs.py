@@ -20,9 +20,11 @@ EXAMPLES = {
     for page in PAGES
     for number, block in enumerate(re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL), 1)
 }
-LONG = re.compile(r"stable_baselines3|sb3_contrib|\bDQN\b|MaskablePPO|AlphaZero|NTupleTD|ValueTD\.preset|1_000\):")
-TRAINING = {name for name, block in EXAMPLES.items() if LONG.search(block) and "learn" in block}
-"""Those that train a network, or a table for many games."""
+LONG = re.compile(
+    r"stable_baselines3|sb3_contrib|\bDQN\b|MaskablePPO|AlphaZero|NTupleTD|ValueTD\.preset|1_000\):|# False: sampled"
+)
+TRAINING = {name for name, block in EXAMPLES.items() if LONG.search(block) and re.search("learn|sample", block)}
+"""Those that train a network, or a table for many games, or sample many."""
 LIBRARY = re.compile(
     r"^(?:from|import) (?:tictac_apps\.language_models\.adapters\.)?"
     r"(mcp|openenv|reasoning_gym|skyrl_gym|trl|verifiers)\b",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import importlib
 import os
 import subprocess
@@ -63,6 +64,11 @@ def sources() -> Iterator[tuple[str, Path]]:
 MODULES = dict(sources())
 
 
+@functools.cache
+def parsed(module: str) -> ast.Module:
+    return ast.parse(MODULES[module].read_text(encoding="utf-8"))
+
+
 def imports(module: str) -> Iterator[tuple[str, bool]]:
     """The imports of a module, by full name, and if each is made at once (not within a function)."""
 
@@ -78,7 +84,7 @@ def imports(module: str) -> Iterator[tuple[str, bool]]:
             else:
                 yield from walk(child, at_once and not isinstance(child, (ast.FunctionDef, ast.Lambda)))
 
-    return walk(ast.parse(MODULES[module].read_text(encoding="utf-8")), True)
+    return walk(parsed(module), True)
 
 
 def above(module: str) -> list[str]:
@@ -89,7 +95,7 @@ def above(module: str) -> list[str]:
 
 def strings(module: str) -> Iterator[str]:
     """The strings of a module, apart from documentation."""
-    tree = ast.parse(MODULES[module].read_text(encoding="utf-8"))
+    tree = parsed(module)
     documentation = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documentation:
@@ -144,10 +150,10 @@ SEVERAL = {
 def test_a_public_function_or_class_has_a_name_of_its_own() -> None:
     """So a search for a name finds what it means."""
     homes: dict[str, list[str]] = {}
-    for module, path in MODULES.items():
+    for module in MODULES:
         if module == "tictac_env.compiled.numba_public":
             continue  # it has the names of `numba_names`
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        for node in parsed(module).body:
             if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name[0] != "_":
                 homes.setdefault(node.name, []).append(module)
     several = {name: modules for name, modules in homes.items() if len(set(modules)) > 1 and name not in SEVERAL}

@@ -39,6 +39,8 @@ def unfinished(game: str | Game, count: int, plies: int = 63) -> PositionBatch:
     """Positions of random games, all different."""
     found: dict[tuple[int, int], Position] = {}
     for seed in range(10 * count):
+        if len(found) >= count:
+            break
         for position in playout(Position.start(game).game, seed, plies):
             if not position.is_over:
                 found.setdefault((position.own, position.opp), position)
@@ -310,7 +312,7 @@ def test_a_position_is_searched_alike_whatever_is_beside_it() -> None:
 
 @pytest.mark.parametrize("name", GAMES)
 def test_wins_and_blocks_are_forced(name: str, wins: Callable[[Position], list[int]]) -> None:
-    batch = unfinished(name, 300)
+    batch = unfinished(name, 150)
     values, priors = np.full(len(batch), 0.25, np.float32), batch.action_masks().astype(np.float32)
     force(batch.game, batch.own, batch.opp, values, priors)
     kinds = set()

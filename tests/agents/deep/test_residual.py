@@ -56,7 +56,7 @@ def test_it_learns_what_it_is_taught(game: Game) -> None:
     best = np.where(batch.action_masks() != 0, rng.random(batch.action_masks().shape), -1).argmax(axis=1)
     policies = np.eye(game.num_actions, dtype=np.float32)[best]
     results = rng.choice([-1, 0, 1], len(batch)).astype(np.float32)
-    for _ in range(400):
+    for _ in range(200):
         network.learn(batch, policies, results, 1.0, rng)
     found = network.evaluate(batch)
     assert found.priors is not None

@@ -317,7 +317,7 @@ def test_an_algorithm_learns_the_same_as_on_a_dummy_vec_env(name: str, obs_type:
     algorithm, settings = ALGORITHMS[name]
     kwargs = {"id": TTT, "obs_type": obs_type, "play_as": "alternate"}
     models = [
-        algorithm("MlpPolicy", make(num_envs=8, **kwargs), seed=0, **settings).learn(1024) for make in (ours, dummy)
+        algorithm("MlpPolicy", make(num_envs=8, **kwargs), seed=0, **settings).learn(512) for make in (ours, dummy)
     ]
     mine, theirs = (model.policy.state_dict() for model in models)
     untrained = algorithm("MlpPolicy", ours(num_envs=8, **kwargs), seed=0, **settings).policy.state_dict()

@@ -119,7 +119,7 @@ def test_double_q_learns_from_the_other_tables_value(opponent: str | None, updat
                 for table in q:
                     if position is not None:
                         table.setdefault(position, dict.fromkeys(position.legal_actions, 0.0))
-            row = agent.positions[:, :2].tolist().index([before.own, before.opp])
+            [row] = np.flatnonzero((agent.positions[:, :2] == (before.own, before.opp)).all(axis=1))
             matching = []
             for coin in (0, 1):
                 mine, others = q[coin], q[1 - coin]

@@ -202,7 +202,7 @@ RUNS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 @pytest.mark.parametrize("run", RUNS)
 def test_the_tables_are_what_the_rule_makes_of_the_games(run: str) -> None:
     env, settings = RUNS[run]
-    agent, games = play(250, env, settings)
+    agent, games = play(150, env, settings)
     reference = Reference({name: value for name, value in settings.items() if name not in ("epsilon", "block")})
     for game in games:
         reference.learn(game)
