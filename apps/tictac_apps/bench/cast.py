@@ -64,13 +64,13 @@ class CastLearner:
         algorithm: its name in `tictac_agents.AGENTS`.
         preset: the preset; "" for none.
         changes: settings that differ from these.
-        seconds: what its training takes, about; what takes longest begins first.
+        seconds: what training and judging it takes beyond a second, about; what takes longest begins first.
     """
 
     algorithm: str
     preset: str = ""
     changes: Mapping[str, Any] = field(default_factory=dict)
-    seconds: float = 1.0
+    seconds: float = 0.0
 
 
 LEARNERS: dict[str, dict[str, CastLearner]] = {
@@ -82,17 +82,17 @@ LEARNERS: dict[str, dict[str, CastLearner]] = {
         "Sarsa": CastLearner("Sarsa"),
         "MonteCarlo": CastLearner("MonteCarlo", "S3"),
         "ValueTD": CastLearner("ValueTD", "S3-improved"),
-        "AlphaZero": CastLearner("AlphaZero", changes={"total": 2_000}),
+        "AlphaZero": CastLearner("AlphaZero", changes={"total": 2_000}, seconds=1),
         "DQN": CastLearner("DQN", seconds=18),
         "MaskablePPO": CastLearner("MaskablePPO", seconds=36),
     },
     "ConnectFour-v0": {
-        "QLearning": CastLearner("QLearning", "self-play", {"total": 20_000}),
-        "MonteCarlo": CastLearner("MonteCarlo", "S3", {"total": 20_000}),
-        "NTupleTD": CastLearner("NTupleTD", changes={"tuples": 120, "total": 500_000}, seconds=26),
-        "AlphaZero": CastLearner("AlphaZero", changes={"total": 15_000}, seconds=27),
-        "DQN": CastLearner("DQN", changes={"total": 300_000}, seconds=26),
-        "MaskablePPO": CastLearner("MaskablePPO", changes={"total": 200_000}, seconds=39),
+        "QLearning": CastLearner("QLearning", "self-play", {"total": 20_000}, seconds=3),
+        "MonteCarlo": CastLearner("MonteCarlo", "S3", {"total": 20_000}, seconds=2),
+        "NTupleTD": CastLearner("NTupleTD", changes={"tuples": 120, "total": 500_000}, seconds=34),
+        "AlphaZero": CastLearner("AlphaZero", changes={"total": 15_000}, seconds=31),
+        "DQN": CastLearner("DQN", changes={"total": 300_000}, seconds=25),
+        "MaskablePPO": CastLearner("MaskablePPO", changes={"total": 200_000}, seconds=34),
         "FittedQ": CastLearner("FittedQ", "S4", seconds=600),
         "GameTree": CastLearner("GameTree", seconds=300),
     },
