@@ -167,8 +167,7 @@ def bench(
     save_text(output / "results.json", record.to_json())
     save_text(output / "results.csv", as_csv(record))
     save_text(output / SCHEMA.name, SCHEMA.read_text(encoding="utf-8"))
-    for game_record in record.games:
-        _show(game_record)
+    print_tables(record)
     print(clock)
     print(f"The page: {output / 'report.html'}")
     return record
@@ -241,11 +240,12 @@ def _say(phase: str, what: str) -> None:
     print(f"{phase}: {what}", file=sys.stderr, flush=True)
 
 
-def _show(results: GameResults) -> None:
-    """Prints the tables of a game."""
-    show(f"{results.title}: ratings, {results.games:,} games", rating_rows(results))
-    suite = f"{results.suite.positions:,} positions of {results.suite.name}"
-    show(f"{results.title}: the exact truth, and mistakes on {suite}", truth_rows(results))
+def print_tables(record: BenchRecord) -> None:
+    """Prints the tables of each game."""
+    for results in record.games:
+        show(f"{results.title}: ratings, {results.games:,} games", rating_rows(results))
+        suite = f"{results.suite.positions:,} positions of {results.suite.name}"
+        show(f"{results.title}: the exact truth, and mistakes on {suite}", truth_rows(results))
 
 
 def _line(agent: AgentRecord, game: str) -> str:

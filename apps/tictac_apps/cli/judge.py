@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import dataclasses
+import io
 import os
 import re
 import shutil
@@ -33,6 +34,7 @@ from tictac_apps.cli.arguments import (
     game_named,
     print_fitted,
     print_result,
+    prints_text,
     terminal_width,
     whole_number,
 )
@@ -359,6 +361,7 @@ def add_bench(parser: argparse.ArgumentParser) -> None:
         default=Path("build/bench"),
         help="save the results in this folder, and continue from them (default: %(default)s)",
     )
+    add_forms(parser, "the players with their ratings and figures")
     parser.add_argument("--began", type=decimal(), help=argparse.SUPPRESS)  # when `make bench` began to install
 
 
@@ -371,9 +374,9 @@ def run_bench(options: argparse.Namespace) -> int:
     are trained, and everyone meets everyone. A player that raises an error, plays an illegal move or hangs harms only
     its own results.
 
-    The folder of --store receives report.html (a page to show to others), results.json and results.csv. The same
-    command continues where it stopped. If you add a player, only its part is new. After Ctrl-C running jobs have
-    three seconds to finish; a second Ctrl-C stops them at once.
+    The folder of --store receives report.html (a page to show to others), results.json and results.csv, which --json
+    and --csv print. The same command continues where it stopped. If you add a player, only its part is new. After
+    Ctrl-C running jobs have three seconds to finish; a second Ctrl-C stops them at once.
 
     Examples:
       tictac bench my_agent.py:player --game ConnectFour-v0 --quick
@@ -387,26 +390,34 @@ def run_bench(options: argparse.Namespace) -> int:
     games = options.game
     if not games and players:
         games = [game_name(game_for(None, *players.values())) or "TicTacToe-v0"]
-    from tictac_apps.bench.run import bench  # what it imports, other commands need not
+    from tictac_apps.bench.results import as_csv  # what they import, other commands need not
+    from tictac_apps.bench.run import bench, print_tables
 
-    bench(
-        players,
-        **({"games": list(dict.fromkeys(games))} if games else {}),
-        output=options.store,
-        names=options.against,
-        quick=options.quick,
-        full=options.full,
-        deep=not options.no_deep,
-        seed=options.seed,
-        time_limit=options.time_limit,
-        workers=chosen_workers(options),
-        fresh=options.fresh,
-        began=options.began,
-        pair_games=options.games,
-        positions=options.positions,
-        seeds=options.seeds,
-        shorter=options.shorter,
-    )
+    # Verdicts are printed as they come, so not between the lines of another form.
+    with contextlib.redirect_stdout(sys.stdout if prints_text(options) else sys.stderr):
+        record = bench(
+            players,
+            **({"games": list(dict.fromkeys(games))} if games else {}),
+            output=options.store,
+            names=options.against,
+            quick=options.quick,
+            full=options.full,
+            deep=not options.no_deep,
+            seed=options.seed,
+            time_limit=options.time_limit,
+            workers=chosen_workers(options),
+            fresh=options.fresh,
+            began=options.began,
+            pair_games=options.games,
+            positions=options.positions,
+            seeds=options.seeds,
+            shorter=options.shorter,
+        )
+    if options.output is not None or not prints_text(options):
+        with contextlib.redirect_stdout(io.StringIO()) as tables:
+            print_tables(record)
+        forms = {"json": record.to_json, "csv": lambda: as_csv(record)}
+        print_result(options, tables.getvalue(), forms, show=lambda text: None)
     return 0
 
 

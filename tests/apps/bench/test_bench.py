@@ -165,6 +165,20 @@ def test_connect_four_has_learners_and_exact_results_against_perfect_play(connec
     assert len(moves["cells"]) == len(set(moves["cells"])) == len(moves["moves"]) and len(moves["winning_cells"]) >= 4
 
 
+def test_the_record_is_printed_for_programs(
+    record: dict[str, Any], folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [*SMALL, "--against", *TIC_TAC_TOE, "--game", "TicTacToe-v0", "--store", str(folder)]
+    assert main(["bench", *words, "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert without_times(json.loads(out)) == without_times(record) and "The page" in err
+    assert main(["bench", *words, "--csv", "-o", str(tmp_path / "players.csv")]) == 0
+    assert "The page" in capsys.readouterr().out
+    assert (tmp_path / "players.csv").read_text() == (folder / "results.csv").read_text()
+    assert main(["bench", *words, "-o", str(tmp_path / "tables.txt")]) == 0
+    assert (tmp_path / "tables.txt").read_text().rstrip("\n") in capsys.readouterr().out
+
+
 def test_kept_work_is_not_repeated(record: dict[str, Any], folder: Path) -> None:
     before = {path: path.read_bytes() for path in [folder / "judged-runs.jsonl", *(folder / "agents").glob("Q*")]}
     with ResultStore(folder / "games.sqlite") as store:

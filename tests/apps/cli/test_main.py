@@ -218,7 +218,7 @@ RESULTS = {
     "tournament": "tournament random rule --games 4",
     "info": "info",
 }
-"""Short command lines of commands that have a result; `tictac grade` has its own test."""
+"""Short command lines of commands that have a result; `tictac grade` and `tictac bench` have tests of their own."""
 
 
 def options_of(name: str) -> set[str]:
@@ -234,7 +234,7 @@ def options_of(name: str) -> set[str]:
 def test_every_command_that_has_a_result_has_all_its_forms() -> None:
     forms = {"--json", "--csv", "-o", "--output"}
     formed = {name for name in COMMANDS if options_of(name) & {"--json", "--csv"}}
-    assert formed == {*RESULTS, "grade"} and all(forms <= options_of(name) for name in formed)
+    assert formed == {*RESULTS, "grade", "bench"} and all(forms <= options_of(name) for name in formed)
     assert {name for name in COMMANDS if "--csv-games" in options_of(name)} == {"tournament", "grade", "prove"}
 
 
