@@ -369,7 +369,7 @@ def test_the_form_says_its_limits_and_a_network_the_steps_it_takes(visitor: Visi
     page.locator("#train summary:has-text('More settings')").click()
     page.fill("[data-setting=epsilon]", "2")
     page.click("#train button.main")
-    page.wait_for_selector("#trouble:has-text('from 0 to 1, not 2')")
+    page.wait_for_selector("#trouble:has-text('[0, 1], not 2')")
     agent = page.locator("#train label:has-text('Agent') select")
     if "MaskablePPO" in agent.inner_text():
         agent.select_option("MaskablePPO")
