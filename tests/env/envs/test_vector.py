@@ -80,11 +80,9 @@ def test_sampled_actions_are_uniform_over_the_legal_ones(moves: str) -> None:
     envs = make(TTT, 3000, opponent=None)
     envs.reset(seed=1, options={"position": moves})
     legal = Position.from_moves(TTT, moves).legal_actions
-    counts = np.zeros(9)
-    for _ in range(5):
-        actions = envs.sample_actions()
-        assert actions.dtype == np.int64 and actions.shape == (3000,)
-        counts += np.bincount(actions, minlength=9)
+    samples = np.array([envs.sample_actions() for _ in range(5)])
+    assert samples.dtype == np.int64 and samples.shape == (5, 3000) and (samples[0] != samples[1]).any()
+    counts = np.bincount(samples.ravel(), minlength=9)
     assert counts[list(legal)].sum() == 15_000
     assert chisquare(counts[list(legal)]).pvalue > UNLIKELY
 
