@@ -41,7 +41,7 @@ import tictac_agents
 from benchmarks.records import add_output, parser_of, positive, save
 from tictac_agents import ExactEvalCallback
 from tictac_agents.curves import CurveRow
-from tictac_agents.plan import settings_class, tuned
+from tictac_agents.plan import Plan, settings_class, tuned
 from tictac_apps.bench.records import show
 from tictac_apps.cli.arguments import add_workers, chosen_workers
 from tictac_apps.cli.train import option
@@ -92,10 +92,11 @@ def changes(params: dict[str, Any]) -> dict[str, Any]:
     return other | {"learning_rate": (params["learning_rate"], 1e-5), "policy_kwargs": net}
 
 
-def point(settings: Any, space: Iterable[str]) -> dict[str, Any]:
-    """The point of the space at which settings are."""
-    special = {"learning_rate": settings.learning_rate[0], "width": settings.policy_kwargs["net_arch"][0]}
-    return {name: special[name] if name in special else getattr(settings, name) for name in space}
+def point(plan: Plan, space: Iterable[str]) -> dict[str, Any]:
+    """The point of the space at which a plan is."""
+    values = plan.to_dict()
+    special = {"learning_rate": values["learning_rate"][0], "width": values["policy_kwargs"]["net_arch"][0]}
+    return {name: (values | special)[name] for name in space}
 
 
 ENDED = (optuna.trial.TrialState.COMPLETE, optuna.trial.TrialState.PRUNED)
@@ -203,7 +204,7 @@ def main() -> None:
         load_if_exists=True,
     )
     if not study.trials:
-        study.enqueue_trial(point(tuned(options.algorithm, GAME).settings, space))
+        study.enqueue_trial(point(tuned(options.algorithm, GAME), space))
     under_way: dict[int, optuna.Trial] = {}
 
     def asked() -> Iterator[Asked]:
@@ -273,7 +274,7 @@ def publish(study: optuna.Study, name: str, options: argparse.Namespace) -> None
     show(f"{options.algorithm}: CPU seconds until proven unbeatable, as far as they got", rows[:10])
     words = []
     for setting, value in changes(study.best_params).items():
-        words += [option(setting)]
+        words += [option(options.algorithm, setting)]
         words += [
             one if isinstance(one, str) else json.dumps(one)
             for one in (value if isinstance(value, tuple) else (value,))
