@@ -152,7 +152,7 @@ class AgentRecord:
     Attributes:
         name: in tables.
         role: "yours" if the user entered it.
-        origin: of the judgement: "run", or "package" if it came with it.
+        origin: "package" if the judgement came with the package, "run" if it is of this run.
         note: a remark.
         kind, agent, settings, checkpoint_sha256, budget: as in `PlayerIdentity`.
         one_move_rule: "on", "in rollouts", "off" or "not stated".

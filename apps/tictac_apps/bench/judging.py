@@ -52,7 +52,7 @@ class Judged:
         lost: True if its worker ended without a result.
         one_move_rule: see `one_move_rule`.
         seconds: what it took.
-        origin: "package" if it came with that, not of this run.
+        origin: "package" if it came with the package, "run" if it is of this run.
     """
 
     player: PlayerIdentity

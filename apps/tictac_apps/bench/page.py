@@ -234,8 +234,10 @@ def _ratings(record: GameResults, plies: int) -> str:
     shipped = [agent for agent in record.agents if agent.origin == "package"]
     notes = f'<p class="soft">{escape(note)}</p>'
     if shipped:
-        rest = "came with the package, and so did their games against each other. The rest was made in this run."
-        notes += f'<p class="soft">The verdicts and mistakes of {_names(shipped)} {rest}</p>'
+        notes += (
+            f'<p class="soft">The verdicts and mistakes of {_names(shipped)} came with the package, and so did their '
+            "games against each other. The rest was made in this run.</p>"
+        )
     return _section("Ratings", what, chart, notes)
 
 

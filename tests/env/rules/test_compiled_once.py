@@ -117,7 +117,7 @@ def another_compiles(folder: Path) -> Iterator[Probe]:
 
 
 def waits(probe: Probe) -> bool:
-    """Whether the process, told to call its kernel, waits; one that compiles needs some tenths of a second."""
+    """True if the process, told to call its kernel, waits; one that compiles needs some tenths of a second."""
     with pytest.raises(subprocess.TimeoutExpired):
         probe.process.wait(1.5)
     return probe.process.poll() is None
