@@ -65,7 +65,7 @@ quick-tests: .venv/dev.done
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow"
 
 all-tests: .venv/dev.done
-	$(BIN)/python -m pytest -n 2 --hypothesis-profile thorough
+	$(BIN)/python -m pytest -n 2 --dist loadfile --hypothesis-profile thorough
 
 lint: .venv/dev.done
 	$(BIN)/ruff check .
