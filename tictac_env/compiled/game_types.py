@@ -174,11 +174,8 @@ def _compile_class(game_class: type[Game]) -> tuple[type[GameType], str]:
     # A class of Numba types for the class of games: methods are registered by it, so two games may differ in them.
     type_class: Any = type(GameType)(f"{game_class.__name__}Type", (GameType,), {})  # type: ignore[misc]
     register_model(type_class)(models.OpaqueModel)
-    methods = {
-        name: method
-        for name, method in inspect.getmembers(game_class, inspect.isfunction)
-        if not name.startswith("__") and name != "status"
-    }
+    members = inspect.getmembers(game_class, inspect.isfunction)
+    methods = {name: method for name, method in members if not name.startswith("__")}
     for method in methods.values():
         if "__class__" in method.__code__.co_freevars:  # super() reads it; Numba's own error message would not help
             raise TypeError(

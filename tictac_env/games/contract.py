@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import fields
-from enum import Enum
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 
 class Rules(Protocol):
@@ -17,7 +17,7 @@ class Rules(Protocol):
     def seat(self, own: int, opp: int) -> int: ...
 
 
-class Status(Enum):
+class Status(IntEnum):
     """`VALID`, or the reason why no game reaches a position: the first one found, in the order of the members.
 
     As in python-chess's `Status`, `VALID` is falsy and every other member is truthy: `if status: ...` handles errors.
@@ -25,20 +25,25 @@ class Status(Enum):
     Example:
         >>> from tictac_env.games import GAMES
         >>> GAMES["TicTacToe-v0"].status(own=3, opp=1)
-        <Status.OVERLAP: 'two stones lie in one cell'>
+        <Status.OVERLAP: 2>
     """
 
-    VALID = ""
-    OFF_BOARD = "a stone lies off the board"
-    OVERLAP = "two stones lie in one cell"
-    STONE_COUNTS = "the first player has {0} stones and the second {1}; the first has as many or one more"
-    FLOATING_STONE = "a stone floats above an empty cell"
-    TWO_WINNERS = "both players have a {2}"
-    MOVED_AFTER_WIN = "the player to move already has a {2}: the game continued after its end"
-    NO_LAST_MOVE = "no single last stone completes these {2}s: the game continued after its end"
+    VALID = 0, ""
+    OFF_BOARD = 1, "a stone lies off the board"
+    OVERLAP = 2, "two stones lie in one cell"
+    STONE_COUNTS = 3, "the first player has {0} stones and the second {1}; the first has as many or one more"
+    FLOATING_STONE = 4, "a stone floats above an empty cell"
+    TWO_WINNERS = 5, "both players have a {2}"
+    MOVED_AFTER_WIN = 6, "the player to move already has a {2}: the game continued after its end"
+    NO_LAST_MOVE = 7, "no single last stone completes these {2}s: the game continued after its end"
 
-    def __bool__(self) -> bool:
-        return self is not Status.VALID
+    reason: str
+
+    def __new__(cls, number: int, reason: str) -> Self:
+        status = int.__new__(cls, number)
+        status._value_ = number
+        status.reason = reason
+        return status
 
     def explain(self, game: Rules, own: int, opp: int) -> str:
         """The reason as an error message gives it; "" if the position is valid.
@@ -49,7 +54,7 @@ class Status(Enum):
             opp: the other player's.
         """
         first, second = (opp, own) if game.seat(own, opp) else (own, opp)
-        return self.value.format(first.bit_count(), second.bit_count(), game.wins_by)
+        return self.reason.format(first.bit_count(), second.bit_count(), game.wins_by)
 
 
 #: The `Game.result` of an unfinished game; the other results are the value for the player to move.
@@ -228,7 +233,7 @@ class Game(ABC):
         return False
 
     def status(self, own: int, opp: int) -> Status:
-        """`VALID`, or the reason why no game reaches this position. The one method that is never compiled."""
+        """`VALID`, or the reason why no game reaches this position."""
         if own < 0 or opp < 0 or (own | opp) & ~self.full:
             return Status.OFF_BOARD
         if own & opp:
@@ -238,14 +243,23 @@ class Game(ABC):
         first, second = (opp, own) if seat else (own, opp)
         if first.bit_count() - second.bit_count() != seat:
             return Status.STONE_COUNTS
+        if self.is_floating(own | opp):
+            return Status.FLOATING_STONE
         # Only the last move can have won: it was the other side's, and before it nobody had.
         if self.has_won(own, seat):
             return Status.TWO_WINNERS if self.has_won(opp, 1 - seat) else Status.MOVED_AFTER_WIN
         if self.has_won(opp, 1 - seat):
-            before = [self.undo(own, opp, action) for action in range(self.num_actions)]
-            if all(earlier == (own, opp) or self.has_won(earlier[0], 1 - seat) for earlier in before):
+            for action in range(self.num_actions):
+                before = self.undo(own, opp, action)
+                if before != (own, opp) and not self.has_won(before[0], 1 - seat):
+                    break
+            else:
                 return Status.NO_LAST_MOVE
         return Status.VALID
+
+    def is_floating(self, stones: int) -> bool:
+        """True if one of the stones of both sides lies where no stone can come before a further cell is filled."""
+        return False
 
     def image(self, row: int, col: int, symmetry: int) -> tuple[int, int]:
         """The image of the cell (row, col) under symmetry number `symmetry`."""

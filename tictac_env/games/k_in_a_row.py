@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from tictac_env.games.contract import DRAWN, LOST, UNFINISHED, Game, Status
+from tictac_env.games.contract import DRAWN, LOST, UNFINISHED, Game
 from tictac_env.games.registry import shown
 
 MAX_BITS = 63
@@ -350,18 +350,15 @@ class KInARow(Game):
         full = self.full
         return not self.has_line(full ^ opp) and not self.has_line(full ^ own)
 
-    def status(self, own: int, opp: int) -> Status:
-        """`VALID`, or the reason why no game reaches this position. Interpreted only."""
-        status = Game.status(self, own, opp)
-        if self.gravity and status not in (Status.OFF_BOARD, Status.OVERLAP, Status.STONE_COUNTS):
-            # The carry of `playable` stops in the lowest hole, so the stones above that are in the sum as well:
-            #
-            #     bit   stones   sum   both
-            #      2      x       x     x       floats above the hole
-            #      1      .       x     .
-            #      0      x       .     .
-            return Status.FLOATING_STONE if (own | opp) & (own | opp) + self.bottom else status
-        return status
+    def is_floating(self, stones: int) -> bool:
+        """True if a stone has an empty cell below it, with gravity."""
+        # The carry of `playable` stops in the lowest hole, so the stones above that are in the sum as well:
+        #
+        #     bit   stones   sum   both
+        #      2      x       x     x       floats above the hole
+        #      1      .       x     .
+        #      0      x       .     .
+        return self.gravity and stones & stones + self.bottom != 0
 
     @property
     def key_bits(self) -> int:

@@ -28,7 +28,7 @@ from tictac_agents.settings import Schedule, setting, takes
 from tictac_agents.tabular.learner import Environment, draw, explores
 from tictac_agents.tabular.table_learner import Floats, Ints, Rows, TableLearner, TableSettings, new_rows
 from tictac_env.compiled import borrowing_kernel, kernel_methods
-from tictac_env.games import Game
+from tictac_env.games import Game, Status
 from tictac_env.policies.policy import pick
 from tictac_env.position import symmetries
 
@@ -301,9 +301,19 @@ def folding_of(game: Game, symmetry: bool) -> Folding:
 
 
 @borrowing_kernel
-def row_for(game: Game, table: ActionTable, own: int, opp: int) -> int:
-    """The row of a position; there must be room for a new one."""
-    return table.row_for(game, own, opp)[0]
+def fill_table(game: Game, table: ActionTable, positions: Ints) -> int:
+    """Gives each of `positions`, int64 (N, 2), own and opp, a row of an empty table with room for all.
+
+    Returns:
+        The number of them; or the number of the first that no game reaches, or that has a row already.
+    """
+    for row in range(len(positions)):
+        own, opp = int(positions[row, 0]), int(positions[row, 1])
+        # Rows are numbered in the order in which positions come. So a position that gets another number is there twice,
+        # or is an image of an earlier one.
+        if game.status(own, opp) != Status.VALID or table.row_for(game, own, opp)[0] != row:
+            return row
+    return len(positions)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -401,11 +411,9 @@ class ActionLearner(TableLearner):
             raise ValueError(f"its tables have the shapes {q.shape} and {counts.shape}, or its counts are negative")
         self.forget()
         self._make_room(len(positions))
-        # Rows are numbered in the order in which positions come. So a position that gets another number is in the file
-        # twice, or is an image of an earlier one.
-        for row, (own, opp) in enumerate(positions.tolist()):
-            if self.game.status(own, opp) or self._call(row_for, own, opp) != row:
-                raise ValueError(f"row {row} of its table is not a position of its own")
+        row = self._call(fill_table, positions, runs=len(positions))
+        if row < len(positions):
+            raise ValueError(f"row {row} of its table is not a position of its own")
         # New rows have numbers exactly in the slots of legal actions; the file must fill all of these.
         open_slots = np.isfinite(self.tables)
         if not np.isfinite(q[open_slots]).all() or not np.isfinite(counts[open_slots]).all():

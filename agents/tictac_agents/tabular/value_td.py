@@ -20,9 +20,9 @@ from tictac_agents.base_learner import NO_LIMIT, Arrays
 from tictac_agents.settings import setting, takes
 from tictac_agents.tabular.learner import Environment, draw, explores
 from tictac_agents.tabular.table_learner import Floats, Ints, Rows, TableLearner, TableSettings, new_rows
-from tictac_env.compiled import kernel_methods
+from tictac_env.compiled import borrowing_kernel, kernel_methods
 from tictac_env.envs.single import check_rewards
-from tictac_env.games import DRAWN, LOST, UNFINISHED, WON, Game
+from tictac_env.games import DRAWN, LOST, UNFINISHED, WON, Game, Status
 from tictac_env.policies.policy import pick
 from tictac_env.position import Position
 
@@ -293,6 +293,22 @@ class ValueTable(NamedTuple):
         return DRAWN if result == DRAWN else UNFINISHED
 
 
+@borrowing_kernel
+def fill_table(game: Game, table: ValueTable, seat: int, begin: int, positions: Ints) -> int:
+    """Gives each of `positions`, int64 (N, 2), a row of the table of `seat`, from row `begin` on; there must be room.
+
+    Returns:
+        The row after the last; or the first, of a position that no game reaches, or that has a row already.
+    """
+    for index in range(len(positions)):
+        own, opp = int(positions[index, 0]), int(positions[index, 1])
+        # Rows are numbered in the order in which positions come. So a position that gets another number is there twice.
+        possible = game.status(own, opp) == Status.VALID or game.status(opp, own) == Status.VALID
+        if not possible or table.row_of(game, seat, own, opp) != begin + index:
+            return begin + index
+    return begin + len(positions)
+
+
 @dataclass(frozen=True, kw_only=True)
 class StateSettings(TableSettings):
     """The settings of all learners of state values."""
@@ -489,16 +505,16 @@ class StateLearner(TableLearner):
             positions, values, visits = (learned[f"{name}_{seat}"] for name in ("positions", "values", "visits"))
             if not positions.shape == (len(values), 2) or not values.shape == visits.shape == (len(values),):
                 raise ValueError(f"the shapes of its table {seat} do not agree")
+            if positions.dtype != np.int64:
+                raise ValueError(f"the positions of its table {seat} are {positions.dtype}, not int64")
             if not np.isfinite(values).all() or visits.dtype != np.int64 or ((visits < 0) | (visits > NO_LIMIT)).any():
                 raise ValueError(f"the numbers of its table {seat} are not in order")
-            # Rows are numbered in the order in which positions come. So a position that gets another number than the
-            # next one is in the file twice.
             self._make_room(len(positions))
             begin = len(self)
-            for row, (own, opp) in enumerate(positions.tolist(), begin):
-                possible = not self.game.status(own, opp) or not self.game.status(opp, own)
-                if not possible or self.table.row_of(self.game, seat, own, opp) != row:
-                    raise ValueError(f"its table {seat} holds an impossible position, or one twice: {own}, {opp}")
+            row = self._call(fill_table, seat, begin, positions, runs=len(positions))
+            if row < begin + len(positions):
+                own, opp = positions[row - begin].tolist()
+                raise ValueError(f"its table {seat} holds an impossible position, or one twice: {own}, {opp}")
             self.table.values[begin : len(self)] = values
             self.table.visits[begin : len(self)] = visits
 

@@ -18,6 +18,7 @@ from npz_files import read, write
 from test_plain_learner import DictQ
 
 from tictac_agents import LearningCurve, MonteCarlo, QLearning, S0ValueTD, Sarsa, ValueTD
+from tictac_agents.tabular import table_learner
 from tictac_agents.tabular.learner import Learner
 from tictac_agents.tabular.value_td import StateLearner
 from tictac_env.arena import verdict
@@ -304,8 +305,14 @@ OF_ACTION_VALUES: dict[str, Callable[[dict[str, Any], dict[str, Any]], object]] 
 }
 
 
-@pytest.mark.parametrize("name", ["Q", "Monte Carlo", "S0", "S1"])
-def test_a_file_that_was_tampered_with_is_refused(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "hot"), [*((name, table_learner.HOT) for name in ("Q", "Monte Carlo", "S0", "S1")), ("Q", 0), ("S1", 0)]
+)
+def test_a_file_that_was_tampered_with_is_refused(
+    name: str, hot: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also by compiled code, which reads a large table."""
+    monkeypatch.setattr(table_learner, "HOT", hot)
     path, learner = tmp_path / "agent.npz", LEARNERS[name][0]
     unbroken(name, 40).save(path)
     env = environment(name)

@@ -25,7 +25,7 @@ from tictac_env.policies.policy import pick
 from tictac_env.rng import advance, mix, new_state, position_seed
 
 RANDOM, RULE, MIXED = 0, 1, 2
-COLUMNS = 18
+COLUMNS = 20
 LONG_LINE = KInARow.make(5, 7, 6, True)
 """A line longer than `has_line` unrolls."""
 LONG_BOARDS = [KInARow.make(*size, gravity=False) for size in ((62, 1, 4), (30, 2, 4), (20, 2, 20))]
@@ -57,6 +57,9 @@ def play_out(game: Game, state: int, player: int, log: npt.NDArray[np.int64]) ->
         log[ply, 10] = state
         log[ply, 11] = draw
         log[ply, 12] = position_seed(own, opp, draw)
+        # As it is, and with a stone elsewhere: on another, in the air, off the board.
+        log[ply, 18] = game.status(own, opp)
+        log[ply, 19] = game.status(own, opp ^ (opp & -opp) ^ 1 << draw % 63)
         log[ply, 13] = -1
         if result != UNFINISHED:
             return ply
@@ -86,6 +89,7 @@ def assert_games_agree(game: Game, seed: int, player: int) -> int:
     assert compiled_plies == plies
     np.testing.assert_array_equal(compiled_log, log)
     assert (log[:-1, 15] == log[:-1, 0]).all() and (log[:-1, 16] == log[:-1, 1]).all()  # undo takes back
+    assert not log[:, 18].any()
     assert log[-1, 2] != UNFINISHED and (log[:-1, 2] == UNFINISHED).all()
     return plies
 
