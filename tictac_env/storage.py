@@ -308,9 +308,7 @@ def load_arrays(
             members = [member for member in archive.infolist() if member.filename != META]
             if sum(_array_bytes(archive, member) for member in members) > most_bytes:
                 raise ValueError(f"its arrays have more than {most_bytes:,} bytes")
-            if damaged := archive.testzip():
-                raise ValueError(f"{damaged} is damaged")
-        with np.load(path, allow_pickle=False) as file:
+        with np.load(path, allow_pickle=False) as file:  # checks the sum of each member that it reads to the end
             arrays = {name: file[name] for name in file.files if name != META}
     return meta, arrays
 

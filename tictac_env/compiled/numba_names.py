@@ -31,6 +31,7 @@ from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.compiler_machinery import register_pass
 from numba.core.registry import CPUDispatcher
+from numba.core.runtime import rtsys
 from numba.core.typed_passes import NativeLowering
 from numba.core.typing.templates import AttributeTemplate, infer_getattr, infer_global, make_overload_method_template
 from numba.extending import lower_getattr_generic, models, register_model
@@ -198,8 +199,12 @@ class _KeptCode(FunctionCache):  # type: ignore[misc]  # Numba has no types
         return (*super()._index_key(sig, codegen), self._reach(sig))
 
     def load_overload(self, sig: CallTypes, target_context: BaseContext) -> CompileResult | None:
+        # Numba's own method imports all that compiling could need first, SciPy among it: 0.3 s. Machine code needs the
+        # runtime's symbols only; those of other modules come with its environments. No kernel of ours hashes, whose
+        # symbols would be missing.
         try:
-            return super().load_overload(sig, target_context)
+            rtsys.initialize(target_context)
+            return self._load_overload(sig, target_context)
         except Exception:  # a truncated or unreadable file may raise anything
             return None
 

@@ -222,7 +222,10 @@ def learn_all(
         for image in range(len(addresses)):
             values[TWO * addresses[image] + np.uint32(1 - seat)] += amount
         # The policy: the gradient of the cross-entropy by a logit is the probability minus its target.
-        if not policies[i].any():
+        wanted = 0.0
+        for action in range(game.num_actions):
+            wanted += policies[i, action]
+        if wanted == 0:
             continue
         policy_of(game, layout, logits, own[i], opp[i], seat, addresses, policy)
         for action in range(game.num_actions):
