@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from math import comb
 from pathlib import Path
 
@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from tictac_env.arrays import Bytes, Ints
 from tictac_env.checks import whole
-from tictac_env.compiled import kernel
+from tictac_env.compiled import kernel, machine_code
 from tictac_env.games import Game, KInARow, game_name
 from tictac_env.storage import reading, save_arrays
 
@@ -88,31 +88,35 @@ def outcome_of(
 
 
 @kernel
+def bounds_of(
+    game: KInARow, own: int, opp: int, packed: Packed, places: Ints, before: Ints, choose: Ints
+) -> tuple[int, int]:
+    """The lower and the upper bound of a position's outcome."""
+    ply = (own | opp).bit_count()
+    low = -1
+    if ply <= len(places):
+        outcome = outcome_of(game, own, opp, ply, packed, places, before, choose)
+        if outcome != UNKNOWN:
+            return outcome, outcome
+        # One ply beyond the table: undo each last stone of the other side. It could have moved here, so its outcome
+        # there is at least the negation of ours: a loss there is a win here.
+        if ply and places[ply - 1] != NOT_THERE:
+            for action in range(game.num_actions):
+                earlier = game.undo(own, opp, action)
+                if earlier[0] != own:
+                    outcome = outcome_of(game, earlier[0], earlier[1], ply - 1, packed, places, before, choose)
+                    if outcome != UNKNOWN:
+                        low = max(low, -outcome)
+    return low, 1
+
+
+@kernel
 def write_bounds(
     game: KInARow, own: Ints, opp: Ints, packed: Packed, places: Ints, before: Ints, choose: Ints, bounds: Ints
 ) -> None:
     """Writes the lower and the upper bound of the outcome of each of B positions into `bounds`, int64 (B, 2)."""
     for i in range(len(own)):
-        stones = own[i] | opp[i]
-        ply = stones.bit_count()
-        low = -1
-        high = 1
-        if ply <= len(places):
-            outcome = outcome_of(game, own[i], opp[i], ply, packed, places, before, choose)
-            if outcome != UNKNOWN:
-                low = outcome
-                high = outcome
-            # One ply beyond the table: undo each last stone of the other side. It could have moved here, so its outcome
-            # there is at least the negation of ours: a loss there is a win here.
-            elif places[ply - 1] != NOT_THERE:
-                for action in range(game.num_actions):
-                    earlier = game.undo(own[i], opp[i], action)
-                    if earlier[0] != own[i]:
-                        outcome = outcome_of(game, earlier[0], earlier[1], ply - 1, packed, places, before, choose)
-                        if outcome != UNKNOWN:
-                            low = max(low, -outcome)
-        bounds[i, 0] = low
-        bounds[i, 1] = high
+        bounds[i, 0], bounds[i, 1] = bounds_of(game, own[i], opp[i], packed, places, before, choose)
 
 
 class OutcomeTable:
@@ -157,6 +161,7 @@ class OutcomeTable:
             self._places[ply] = size
             size += len(packed)
         self._packed = np.concatenate([np.empty(0, np.uint8), *self.layers.values()])
+        self._look_up: Callable[..., tuple[int, int]] | None = None
 
     def ranks(self, own: Ints, opp: Ints, ply: int) -> Ints:
         """The rank of each of B positions of `ply`, which its mirror image shares: int64 (B,)."""
@@ -179,6 +184,13 @@ class OutcomeTable:
         bounds = np.empty((len(own), 2), np.int64)
         write_bounds(self.game, own, opp, self._packed, self._places, *ranking(self.game), bounds)
         return bounds
+
+    def bounds_of(self, own: int, opp: int) -> tuple[int, int]:
+        """The `bounds` of one position."""
+        arguments = self.game, own, opp, self._packed, self._places, *ranking(self.game)
+        if self._look_up is None:
+            self._look_up = machine_code(bounds_of, *arguments)
+        return self._look_up(*arguments)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the table atomically; the archive holds a checksum of each array."""

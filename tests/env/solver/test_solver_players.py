@@ -186,6 +186,7 @@ def test_many_positions_have_the_best_actions_of_each(threads: int) -> None:
     positions = [position for seed in range(6) for position in playout(solver.game, seed)[24:]]
     together = [tuple(np.flatnonzero(mask).tolist()) for mask in solver.best_masks(PositionBatch.of(positions))]
     assert together == [solver.solve(position).best_actions for position in positions]
+    assert together == [solver.best_actions(position) for position in positions]
     assert () in together and len(solver.best_masks(PositionBatch.of(positions).where(slice(0)))) == 0
 
 
@@ -243,5 +244,10 @@ def test_the_outcome_alone_is_the_same_and_limits_hold() -> None:
             assert move_regret(position, action, weak=True) == (move_regret(position, action).outcome, None)
     with pytest.raises(NotProven):
         move_regret(Position.from_moves(C4, "44"), 3, Solver(C4, opening_book=False), time_limit=0)
-    with pytest.raises(ValueError, match="finished position"):
-        move_regret(Position.from_moves(TTT, "14253"), 5)
+    with pytest.raises(NotProven):
+        move_regret(Position.from_moves(C4, "44"), 3, Solver(C4, opening_book=False), weak=True, time_limit=0)
+    for weak in (False, True):
+        with pytest.raises(ValueError, match="finished position"):
+            move_regret(Position.from_moves(TTT, "14253"), 5, weak=weak)
+        with pytest.raises(ValueError, match="cannot solve"):
+            move_regret(Position.from_moves(TTT, "1"), 4, Solver(C4), weak=weak)
