@@ -318,6 +318,26 @@ def test_what_was_returned_is_never_touched_again(opponent: str, obs_type: str, 
             assert np.array_equal(array, before)
 
 
+@pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
+@pytest.mark.parametrize("hold", [lambda array: array[::2], lambda array: array.T.reshape(-1)[1:], memoryview])
+def test_an_array_of_which_only_a_view_is_held_is_not_touched(hold: Callable[[Any], Any], mode: AutoresetMode) -> None:
+    """Each by itself, as the others are free then."""
+    envs = make(TTT, 6, opponent=None, autoreset_mode=mode)
+    envs.reset(seed=1)
+    addresses = {envs.step(envs.sample_actions())[0].ctypes.data for _ in range(30)}
+    assert len(addresses) <= 3  # arrays that are not held are used again
+    count = len(arrays(envs.step([0] * 6)))
+    for number in range(count):
+        envs.reset(seed=number)
+        envs.step([0] * 6)
+        part = [hold(array) for array in arrays(envs.step([0] * 6)) if array.dtype != object][number : number + 1]
+        before = [np.array(held) for held in part]
+        for _ in range(5):
+            envs.step(envs.sample_actions())
+        for held, content in zip(part, before, strict=True):
+            assert np.array_equal(held, content)
+
+
 def test_infos_do_not_share_arrays() -> None:
     envs = make(TTT, 6, opponent=None, autoreset_mode="SameStep")
     for returned in (envs.reset(seed=1), envs.step([0] * 6), envs.step([0] * 6)):

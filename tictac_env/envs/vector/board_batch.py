@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -47,18 +48,76 @@ from tictac_env.position_batch import PositionBatch
 from tictac_env.rng import STATES, mix, new_state
 
 
-def step_infos(boards: Boards, output: StepBuffers, with_outcomes: bool, show: Callable[[Array], Array]) -> Infos:
-    """The infos of a step, without illegal actions and final infos; each array as `show` returns it."""
+class StepFrame:
+    """What a step returns: its output, infos and truncations, in arrays that the caller may keep and write to.
+
+    A frame is filled again by a later step as soon as nobody holds one of its arrays or a view of it: each has the
+    references then that it had at first. New arrays would cost more than the step of a thousand boards.
+
+    Args:
+        output: the arrays for the step.
+
+    Attributes:
+        output: as the argument.
+        truncated: bool (N,), all False.
+    """
+
+    def __init__(self, output: StepBuffers) -> None:
+        # No local variable may hold an array when references are counted.
+        self.output = output
+        self._numbers = np.empty((3, len(output.rewards)), np.int64)
+        self._flags = np.empty((5, len(output.rewards)), np.bool_)
+        self.truncated = self._flags[3]
+        self._infos = {
+            "action_mask": output.action_masks,
+            "seat": self._numbers[0],
+            "opponent_action": self._numbers[1],
+        }
+        self._infos |= {f"_{key}": self._flags[row] for row, key in enumerate(self._infos)}
+        self._outcomes = {"outcome": self._numbers[2], "_outcome": self._flags[4]}
+        self._arrays = [
+            array
+            for returned in (
+                *(output.observations, output.rewards, output.terminated, output.finals, self.truncated),
+                *self._infos.values(),
+                *self._outcomes.values(),
+            )
+            for array in (returned, returned.base)
+            if array is not None
+        ]
+        self._references = self._count_references()
+
+    def _count_references(self) -> int:
+        return sum(map(sys.getrefcount, self._arrays))
+
+    @property
+    def is_free(self) -> bool:
+        """True if nobody else holds one of the arrays, or a view of one."""
+        return self._count_references() == self._references
+
+    def infos(self, boards: Boards, with_outcomes: bool) -> Infos:
+        """The infos of the step, without illegal actions and final infos."""
+        self._flags[:3] = True
+        self._flags[3] = False
+        self._numbers[0], self._numbers[1] = boards.learner, boards.opponent_action
+        if not with_outcomes:
+            return self._infos.copy()
+        self._numbers[2], self._flags[4] = boards.outcome, self.output.terminated
+        return self._infos | self._outcomes
+
+
+def shared_infos(boards: Boards, output: StepBuffers) -> tuple[Infos, Infos]:
+    """The infos of every step without and with outcomes, as read-only views of arrays that each step overwrites."""
     every = np.ones(len(boards.own), np.bool_)
-    shown: dict[str, Array] = {
+    infos: dict[str, Array] = {
         "action_mask": output.action_masks,
         "seat": boards.learner,
         "opponent_action": boards.opponent_action,
     }
-    infos = {key: show(array) for key, array in shown.items()} | {f"_{key}": show(every) for key in shown}
-    if with_outcomes:
-        infos |= {"outcome": show(boards.outcome), "_outcome": show(output.terminated)}
-    return infos
+    infos |= {f"_{key}": every for key in infos}
+    outcomes: dict[str, Array] = {"outcome": boards.outcome, "_outcome": output.terminated}
+    plain, ending = ({key: read_only(array) for key, array in shown.items()} for shown in (infos, infos | outcomes))
+    return plain, ending
 
 
 def illegal_infos(actions: Ints) -> Infos:

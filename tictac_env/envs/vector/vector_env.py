@@ -19,7 +19,14 @@ from tictac_env.checks import flag, one_of, positive, whole
 from tictac_env.compiled import in_one_line
 from tictac_env.envs.protocol import NOT_GIVEN, PLAY_AS, REWARDS
 from tictac_env.envs.single import Arguments, SharesOpponent, check_options, refuse_opponent, unfinished
-from tictac_env.envs.vector.board_batch import BoardBatch, final_infos, illegal_infos, read_only, step_infos
+from tictac_env.envs.vector.board_batch import (
+    BoardBatch,
+    StepFrame,
+    final_infos,
+    illegal_infos,
+    read_only,
+    shared_infos,
+)
 from tictac_env.envs.vector.boards import OVER, ResetOptions, StepBuffers
 from tictac_env.games import Game, describe_game, game_name, shown
 from tictac_env.observation import Infos, Observation, Observer
@@ -68,8 +75,9 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
 
     and all those of the single environment.
 
-    * `copy`: True if each step returns new arrays. With False all arrays belong to the environment, and the next step
-      overwrites them (infos are then read-only): faster, but keep no array across steps.
+    * `copy`: True if the arrays of a step are yours: a later step fills them again only if you hold none of them, nor a
+      view. With False all arrays belong to the environment, and the next step overwrites them (infos are then
+      read-only): faster, but keep no array across steps.
     * `autoreset_mode`: Gymnasium's. NEXT_STEP: after the end of a game the board's next step ignores its action and
       begins a game, with reward 0. Its mask is all 1 for that step, as any action will do, so that a distribution over
       the masked actions exists. SAME_STEP: a new game begins in the step that ends one. DISABLED: only
@@ -137,12 +145,10 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
         self._bind()
 
     def _bind(self) -> None:
-        """Makes the arrays that all steps share without `copy`; copies of the environment need arrays of their own."""
-        self._output = None
+        """Makes the arrays of steps; copies of the environment need arrays of their own."""
+        self._frames = [StepFrame(self._new_output()) for _ in range(2 if self.copy else 1)]
         if not self.copy:
-            self._output = output = self._new_output()
-            boards = self._batch.boards
-            self._infos = [step_infos(boards, output, with_outcomes, read_only) for with_outcomes in (False, True)]
+            self._infos = shared_infos(self._batch.boards, self._frames[0].output)
             self._truncated = read_only(np.zeros(self.num_envs, np.bool_))
 
     def __deepcopy__(self, memo: dict[int, object]) -> Self:
@@ -276,7 +282,7 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
         if not chosen.all():
             self._check_reset()
         # The first reset compiles the kernels of steps too, so that no step of a training does; one line announces all.
-        output = self._output or self._new_output()
+        output = self._next_frame().output
         with in_one_line():
             is_first = not self._batch.were_reset
             self._batch.begin(chosen, seeds, starts)
@@ -310,13 +316,13 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
         """
         self._check_steppable()
         chosen = read_actions(actions, self.num_envs, self._game.num_actions)
-        output = self._output or self._new_output()
-        invalid, num_illegal, num_ended = self._batch.step(chosen, output)
+        frame = self._next_frame()
+        invalid, num_illegal, num_ended = self._batch.step(chosen, frame.output)
         if invalid >= 0:
             raise self._refusal(invalid, int(chosen[invalid]))
         if self.render_mode == "human":
             self.render()
-        return self._returned(output, num_illegal, num_ended)
+        return self._returned(frame, num_illegal, num_ended)
 
     @property
     def board_views(self) -> list[BoardView]:
@@ -381,7 +387,15 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
     def _all_opponents(self) -> Sequence[Any]:
         return self.arguments.opponent, *self._batch.opponents.policies
 
-    def _returned(self, output: StepBuffers, num_illegal: int, num_ended: int) -> Step:
+    def _next_frame(self) -> StepFrame:
+        """The frame for a step: without `copy` the only one, otherwise the older one, or a new one if it is held."""
+        if self.copy:
+            older, newer = self._frames
+            self._frames = [newer, older if older.is_free else StepFrame(self._new_output())]
+        return self._frames[-1]
+
+    def _returned(self, frame: StepFrame, num_illegal: int, num_ended: int) -> Step:
+        output = frame.output
         # How games ended stands in `final_info` if the next ones have begun in the same step, otherwise in the infos.
         final = output.finals.size > 0
         ending: Infos = {}
@@ -391,8 +405,7 @@ class BoardVectorEnv(SharesOpponent, gym.vector.VectorEnv[Any, Any, Any]):
             ending = illegal_infos(self._batch.boards.illegal)
         with_outcomes = num_ended > 0 and not final
         if self.copy:
-            infos = step_infos(self._batch.boards, output, with_outcomes, np.ndarray.copy)
-            truncated = np.zeros(self.num_envs, np.bool_)
+            infos, truncated = frame.infos(self._batch.boards, with_outcomes), frame.truncated
         else:
             infos, truncated = self._infos[with_outcomes].copy(), self._truncated
         infos.update(ending)
