@@ -32,6 +32,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.c_reference import NoCompiler, compiled, search
 from benchmarks.records import DATA, add_output, parser_of, positive, save
 from benchmarks.solver import difficulty
 from tictac_agents import MCTS
@@ -100,17 +101,37 @@ if pyspiel is not None:
 
 def acting(**settings: Any) -> Player:
     """Ours without the explanation; for positions that are not proven within the simulations."""
+    player = functools.cache(lambda simulations: MCTS(simulations, **settings))
 
     def play(position: Position, simulations: int, seed: int) -> tuple[int, int]:
-        return MCTS(simulations, **settings).act(position, seed), simulations
+        return player(simulations).act(position, seed), simulations
 
     return play
 
 
+def plain_c(position: Position, simulations: int, seed: int) -> tuple[int, int]:
+    """The C reference, which has no solver."""
+    game = next(title for title, (name, _) in GAMES.items() if position.game == get_game(name))
+    return int(search(game, position, simulations, 1.0, seed).argmax()), simulations
+
+
+C, OURS_LIKE_C = "C reference, no solver", "ours, random games, no solver"
 FASTEST = {
     "ours, random games": acting(rollout="random"),
-    "ours, random games, no solver": acting(rollout="random", solver=False),
+    OURS_LIKE_C: acting(rollout="random", solver=False),
 } | (PEERS if pyspiel is not None else {})
+MANY = 1_000_000
+"""Simulations that only ours and the C reference play: the others prove the position, or take minutes."""
+
+
+def in_c(game: str) -> dict[str, Player]:
+    """The C reference by its name; none, and a note, if it cannot be compiled."""
+    try:
+        compiled(game)
+    except NoCompiler as error:
+        print(f"the C reference is left out: {error}")
+        return {}
+    return {C: plain_c}
 
 
 class Searcher(Policy):
@@ -161,18 +182,20 @@ def main() -> None:
 
 
 def speeds(game: str, repeats: int) -> list[Row]:
-    """Every player in turn, random games only, so that all do the same; each compared with the peer of the same switch.
+    """Every player in turn, random games only, so that all do the same; each compared with C, and with the peer of the
+    same switch.
 
     No player proves the empty board within these simulations (by OpenSpiel's count and by ours).
     """
     position = Position.start(GAMES[game][0])
-    rows: list[Row] = []
-    for simulations in (1_000, 10_000, 100_000):
-        if MCTS(simulations, rollout="random").search(position, 0).simulations < simulations:
+    rows, reference = list[Row](), in_c(game)
+    for simulations in (1_000, 10_000, 100_000, MANY):
+        players = reference | (FASTEST if simulations < MANY else {OURS_LIKE_C: FASTEST[OURS_LIKE_C]})
+        if simulations < MANY and MCTS(simulations, rollout="random").search(position, 0).simulations < simulations:
             raise RuntimeError(f"{game} is proven in less than {simulations:,} simulations")
-        found: dict[str, list[float]] = {name: [] for name in FASTEST}
+        found: dict[str, list[float]] = {name: [] for name in players}
         for repeat in range(repeats + 1):
-            for name, play in FASTEST.items():
+            for name, play in players.items():
                 began, played = time.process_time(), 0
                 while time.process_time() - began < 0.1:
                     played += play(position, simulations, 1000 * repeat + played)[1]
@@ -180,11 +203,15 @@ def speeds(game: str, repeats: int) -> list[Row]:
                     found[name].append(played / (time.process_time() - began))
         for name, rates in found.items():
             peer = "OpenSpiel" if name.endswith("no solver") or name == "OpenSpiel" else "OpenSpiel, solver"
-            ratio = statistics.median(a / b for a, b in zip(rates, found[peer], strict=True)) if peer in found else 0.0
             median = round(statistics.median(rates))
             row = {"game": game, "player": name, "simulations": simulations, "per CPU-s": median}
-            rows.append(row | {"ratio": round(ratio, 2)})
+            rows.append(row | {"ratio": times(rates, found.get(peer)), "times C": times(rates, found.get(C))})
     return rows
+
+
+def times(rates: list[float], peers: list[float] | None) -> float:
+    """The median of the ratios of runs that took turns; 0 without a peer."""
+    return round(statistics.median(a / b for a, b in zip(rates, peers, strict=True)), 2) if peers else 0.0
 
 
 def scaling(rollout: str, repeats: int) -> list[Row]:

@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 from pettingzoo.env_registry.exceptions import FailedToImport
 
-from benchmarks import throughput, throughput_cases
-from benchmarks.throughput_cases import IDS, CReference, NoCompiler
+from benchmarks import c_reference, throughput, throughput_cases
+from benchmarks.c_reference import CReference, NoCompiler, search
+from benchmarks.throughput_cases import IDS
 from tictac_env.position import Position
 
 RESULTS = Path(throughput.__file__).parent / "results"
@@ -32,7 +33,7 @@ def tables(folder: Path, name: str = "throughput") -> dict[str, list[dict[str, A
 
 @pytest.fixture(autouse=True)
 def no_compiler_found_before() -> None:
-    throughput_cases.compiled.cache_clear()
+    c_reference.compiled.cache_clear()
     throughput_cases.left_out.cache_clear()
 
 
@@ -103,3 +104,13 @@ def test_the_c_reference_plays_by_the_rules_and_draws_every_legal_action_alike(g
             assert tuple(np.flatnonzero(boards.masks[i])) == position.legal_actions and boards.masks[i].max() == 1
     assert min(ends.values()) > 5
     assert (np.abs(drawn - expected) <= 5 * np.sqrt(expected)).all()
+
+
+@pytest.mark.parametrize(("game", "moves", "best"), [("Connect Four", "414243", 3), ("tic-tac-toe", "1425", 2)])
+def test_the_tree_search_in_c_finds_what_is_best(game: str, moves: str, best: int) -> None:
+    boards_in_c(game, 1)  # skips without a compiler
+    position = Position.from_moves(IDS[game], moves)
+    visits = search(game, position, 2000, 1.0, seed=0)
+    assert visits.sum() == 2000 and set(np.flatnonzero(visits)) == set(position.legal_actions)
+    assert visits.argmax() == best
+    assert np.array_equal(visits, search(game, position, 2000, 1.0, seed=0))
