@@ -43,6 +43,7 @@ ELSEWHERE = {"git", "docker", "curl", "ray", "pre-commit"}
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[pytest.mark.slow] if name in TRAINING else []) for name in EXAMPLES]
 )
+@pytest.mark.usefixtures("registries")
 def test_an_example_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for library in LIBRARY.findall(EXAMPLES[name]):
         pytest.importorskip(library)

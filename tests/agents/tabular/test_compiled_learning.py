@@ -181,7 +181,7 @@ def test_tables_grow_and_games_of_other_sizes_are_the_same(
     agents = [learner(make_env(game, opponent=opponent), seed=1) for _ in range(2)]
     agents[0].compiled = False
     for agent in agents:
-        agent.learn(total_episodes=600, progress_bar=False)
+        agent.learn(total_episodes=700, progress_bar=False)
     check_equal(*agents, tmp_path)
     assert len(agents[0]) > 2 * 1024 and agents[0].capacity >= len(agents[0])  # it has grown more than once
     assert sum(compiled_games) > 300
