@@ -64,7 +64,7 @@ class CastLearner:
         algorithm: its name in `tictac_agents.AGENTS`.
         preset: the preset; "" for none.
         changes: settings that differ from these.
-        seconds: what training and judging it takes beyond a second, about; what takes longest begins first.
+        seconds: the CPU seconds that training and judging it takes beyond one, about; what takes longest begins first.
     """
 
     algorithm: str
@@ -83,16 +83,16 @@ LEARNERS: dict[str, dict[str, CastLearner]] = {
         "MonteCarlo": CastLearner("MonteCarlo", "S3"),
         "ValueTD": CastLearner("ValueTD", "S3-improved"),
         "AlphaZero": CastLearner("AlphaZero", changes={"total": 2_000}, seconds=1),
-        "DQN": CastLearner("DQN", seconds=18),
-        "MaskablePPO": CastLearner("MaskablePPO", seconds=36),
+        "DQN": CastLearner("DQN", seconds=25),
+        "MaskablePPO": CastLearner("MaskablePPO", seconds=62),
     },
     "ConnectFour-v0": {
-        "QLearning": CastLearner("QLearning", "self-play", {"total": 20_000}, seconds=3),
-        "MonteCarlo": CastLearner("MonteCarlo", "S3", {"total": 20_000}, seconds=2),
-        "NTupleTD": CastLearner("NTupleTD", changes={"tuples": 120, "total": 500_000}, seconds=34),
-        "AlphaZero": CastLearner("AlphaZero", changes={"total": 15_000}, seconds=31),
-        "DQN": CastLearner("DQN", changes={"total": 300_000}, seconds=25),
-        "MaskablePPO": CastLearner("MaskablePPO", changes={"total": 200_000}, seconds=34),
+        "QLearning": CastLearner("QLearning", "self-play", {"total": 20_000}, seconds=1),
+        "MonteCarlo": CastLearner("MonteCarlo", "S3", {"total": 20_000}),
+        "NTupleTD": CastLearner("NTupleTD", changes={"tuples": 120, "total": 500_000}, seconds=55),
+        "AlphaZero": CastLearner("AlphaZero", changes={"total": 15_000}, seconds=38),
+        "DQN": CastLearner("DQN", changes={"total": 300_000}, seconds=35),
+        "MaskablePPO": CastLearner("MaskablePPO", changes={"total": 200_000}, seconds=54),
         "FittedQ": CastLearner("FittedQ", "S4", seconds=600),
         "GameTree": CastLearner("GameTree", seconds=300),
     },
@@ -136,7 +136,7 @@ NOTES = {
 """Remarks on players that their budgets do not state."""
 SLOW = {"level:9": 15.0, "perfect": 6.0, "random": 6.0, "mcts:1000": 6.0, "level:2": 4.0, "level:10": 60.0}
 """Seconds that judging these takes on Connect Four, about."""
-PLAYING = {"TicTacToe-v0": 0.002, "ConnectFour-v0": 0.02}
+PLAYING = {"TicTacToe-v0": 0.003, "ConnectFour-v0": 0.011}
 """CPU seconds of a game, about."""
 
 
