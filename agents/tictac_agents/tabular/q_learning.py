@@ -27,7 +27,7 @@ from tictac_agents.base_learner import Arrays
 from tictac_agents.settings import Schedule, setting, takes
 from tictac_agents.tabular.learner import Environment, draw, explores
 from tictac_agents.tabular.table_learner import Floats, Ints, Rows, TableLearner, TableSettings, new_rows
-from tictac_env.compiled import borrowing_kernel, kernel_methods
+from tictac_env.compiled import kernel_methods
 from tictac_env.games import Game, Status
 from tictac_env.policies.policy import pick
 from tictac_env.position import symmetries
@@ -220,6 +220,10 @@ class ActionTable(NamedTuple):
                     self.counts[:, row, slot] = 0
         return row, leading
 
+    def add(self, game: Game, seat: int, own: int, opp: int) -> int:
+        """`row_for` of a position from a file, -1 if no game reaches it; the rows of both seats are the same."""
+        return self.row_for(game, own, opp)[0] if game.status(own, opp) == Status.VALID else -1
+
     def evaluate(self, game: Game, own: int, opp: int, values: Floats) -> None:
         """Writes the value of each legal action to `values` (num_actions,), nan elsewhere; no row is added."""
         least_own, least_opp, leading = self.folding.fold(own, opp)
@@ -298,22 +302,6 @@ def folding_of(game: Game, symmetry: bool) -> Folding:
     return Folding(
         np.array([image.bits for image in images], np.int64), np.array([image.actions for image in images], np.int64)
     )
-
-
-@borrowing_kernel
-def fill_table(game: Game, table: ActionTable, positions: Ints) -> int:
-    """Gives each of `positions`, int64 (N, 2), own and opp, a row of an empty table with room for all.
-
-    Returns:
-        The number of them; or the number of the first that no game reaches, or that has a row already.
-    """
-    for row in range(len(positions)):
-        own, opp = int(positions[row, 0]), int(positions[row, 1])
-        # Rows are numbered in the order in which positions come. So a position that gets another number is there twice,
-        # or is an image of an earlier one.
-        if game.status(own, opp) != Status.VALID or table.row_for(game, own, opp)[0] != row:
-            return row
-    return len(positions)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -410,10 +398,9 @@ class ActionLearner(TableLearner):
         if q.shape != shape or counts.shape != shape or np.nanmin(counts, initial=0) < 0:
             raise ValueError(f"its tables have the shapes {q.shape} and {counts.shape}, or its counts are negative")
         self.forget()
-        self._make_room(len(positions))
-        row = self._call(fill_table, positions, runs=len(positions))
-        if row < len(positions):
-            raise ValueError(f"row {row} of its table is not a position of its own")
+        added = self._add_positions(0, positions)
+        if added < len(positions):
+            raise ValueError(f"row {added} of its table is not a position of its own")
         # New rows have numbers exactly in the slots of legal actions; the file must fill all of these.
         open_slots = np.isfinite(self.tables)
         if not np.isfinite(q[open_slots]).all() or not np.isfinite(counts[open_slots]).all():

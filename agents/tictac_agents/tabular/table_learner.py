@@ -370,6 +370,11 @@ class TableLearner(Learner):
             grown[name] = np.concatenate([array, filling], axis)
         self.table = self.table._replace(rows=rows, **grown)
 
+    def _add_positions(self, seat: int, positions: Ints) -> int:
+        """Adds the positions of a file; see `add_positions`."""
+        self._make_room(len(positions))
+        return int(self._call(add_positions, seat, positions, runs=len(positions)))
+
     def __len__(self) -> int:
         """The number of positions with values (in both tables together if there are two)."""
         return int(self.table.rows.used[0])
@@ -534,6 +539,22 @@ def best_actions(game: Game, table: Any, owns: Ints, opps: Ints, values: Floats,
             if values[action] > highest:  # false if it is illegal: nan
                 highest = values[action]
                 best[i] = action
+
+
+@borrowing_kernel
+def add_positions(game: Game, table: Any, seat: int, positions: Ints) -> int:
+    """Gives each of `positions`, int64 (N, 2), own and opp, a row in the table of `seat`; there must be room.
+
+    Returns:
+        The number of positions added: N, or the number before the first that no game reaches or that has a row already.
+    """
+    begin = table.rows.used[0]
+    for number in range(len(positions)):
+        # Rows are numbered in the order in which positions come. So a position that gets another number is there twice,
+        # or is an image of an earlier one.
+        if table.add(game, seat, int(positions[number, 0]), int(positions[number, 1])) != begin + number:
+            return number
+    return len(positions)
 
 
 @borrowing_kernel

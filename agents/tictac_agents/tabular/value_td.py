@@ -20,7 +20,7 @@ from tictac_agents.base_learner import NO_LIMIT, Arrays
 from tictac_agents.settings import setting, takes
 from tictac_agents.tabular.learner import Environment, draw, explores
 from tictac_agents.tabular.table_learner import Floats, Ints, Rows, TableLearner, TableSettings, new_rows
-from tictac_env.compiled import borrowing_kernel, kernel_methods
+from tictac_env.compiled import kernel_methods
 from tictac_env.envs.single import check_rewards
 from tictac_env.games import DRAWN, LOST, UNFINISHED, WON, Game, Status
 from tictac_env.policies.policy import pick
@@ -252,6 +252,11 @@ class ValueTable(NamedTuple):
                 self.values[row] = self.initial_value
         return row
 
+    def add(self, game: Game, seat: int, own: int, opp: int) -> int:
+        """`row_of` a position from a file, -1 if no game reaches it with either side to move."""
+        possible = game.status(own, opp) == Status.VALID or game.status(opp, own) == Status.VALID
+        return self.row_of(game, seat, own, opp) if possible else -1
+
     def reach(self, game: Game, seat: int, own: int, opp: int) -> int:
         """The row of a position that a game has reached; if the game is over there, its value becomes the result."""
         row = self.row_of(game, seat, own, opp)
@@ -291,22 +296,6 @@ class ValueTable(NamedTuple):
         if theirs == LOST or result == WON:
             return WON
         return DRAWN if result == DRAWN else UNFINISHED
-
-
-@borrowing_kernel
-def fill_table(game: Game, table: ValueTable, seat: int, begin: int, positions: Ints) -> int:
-    """Gives each of `positions`, int64 (N, 2), a row of the table of `seat`, from row `begin` on; there must be room.
-
-    Returns:
-        The row after the last; or the first, of a position that no game reaches, or that has a row already.
-    """
-    for index in range(len(positions)):
-        own, opp = int(positions[index, 0]), int(positions[index, 1])
-        # Rows are numbered in the order in which positions come. So a position that gets another number is there twice.
-        possible = game.status(own, opp) == Status.VALID or game.status(opp, own) == Status.VALID
-        if not possible or table.row_of(game, seat, own, opp) != begin + index:
-            return begin + index
-    return begin + len(positions)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -509,11 +498,10 @@ class StateLearner(TableLearner):
                 raise ValueError(f"the positions of its table {seat} are {positions.dtype}, not int64")
             if not np.isfinite(values).all() or visits.dtype != np.int64 or ((visits < 0) | (visits > NO_LIMIT)).any():
                 raise ValueError(f"the numbers of its table {seat} are not in order")
-            self._make_room(len(positions))
             begin = len(self)
-            row = self._call(fill_table, seat, begin, positions, runs=len(positions))
-            if row < begin + len(positions):
-                own, opp = positions[row - begin].tolist()
+            added = self._add_positions(seat, positions)
+            if added < len(positions):
+                own, opp = positions[added].tolist()
                 raise ValueError(f"its table {seat} holds an impossible position, or one twice: {own}, {opp}")
             self.table.values[begin : len(self)] = values
             self.table.visits[begin : len(self)] = visits
