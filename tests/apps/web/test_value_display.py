@@ -138,16 +138,21 @@ def test_what_cannot_be_shown_is_refused(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+def open_figures() -> list[int]:
+    """The figures that pyplot holds, of whichever test; none if it is not loaded."""
+    return list(sys.modules["matplotlib.pyplot"].get_fignums()) if "matplotlib.pyplot" in sys.modules else []
+
+
 @pytest.mark.parametrize(("game", "moves"), breadth([("ConnectFour-v0", "4444443")], [("TicTacToe-v0", "158")]))
 def test_the_picture_shows_the_values_as_heat(game: str, moves: str, tmp_path: Path) -> None:
-    image = pytest.importorskip("matplotlib.image")
+    image, before = pytest.importorskip("matplotlib.image"), open_figures()
     path = tmp_path / "new" / "heat.png"
     values_picture(Counting(get_game(game)), Position.from_moves(game, moves), path)
     pixels = image.imread(path)[..., :3]
     assert min(pixels.shape[:2]) > 250
     colours = np.unique((pixels.reshape(-1, 3) * 255).round().astype(int), axis=0)
     assert [214, 39, 40] in colours.tolist() and len(colours) > 30  # the frame around the best move
-    assert "matplotlib.pyplot" not in sys.modules or not sys.modules["matplotlib.pyplot"].get_fignums()
+    assert open_figures() == before
 
 
 def test_without_matplotlib_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
