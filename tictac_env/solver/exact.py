@@ -249,12 +249,11 @@ class Solver:
         It raises what `best_masks` does.
         """
         budget, legal = Budget(None, time_limit), self._check(position).legal_actions
-        [(score, most)] = self._narrow([(position.own, position.opp, *self._window(False))], budget)
-        nodes, seconds = self.nodes, self.seconds
+        [(score, most)], nodes, seconds = self._narrow([(position.own, position.opp, *self._window(False))], budget)
         # An action is best if the position after it has the negated score, its least possible one: a question for each.
         after = [self.game.play(position.own, position.opp, action) for action in legal]
-        answers = self._narrow([(*stones, -score, 1 - score) for stones in after], budget)
-        self.nodes, self.seconds = nodes, seconds = nodes + self.nodes, seconds + self.seconds
+        answers, more_nodes, more_seconds = self._narrow([(*stones, -score, 1 - score) for stones in after], budget)
+        self.nodes, self.seconds = nodes, seconds = nodes + more_nodes, seconds + more_seconds
         if score < most or any(low < high for low, high in answers):
             raise NotProven(position, Bounds(score, most, nodes, seconds))
         return tuple(action for action, (low, _) in zip(legal, answers, strict=True) if low == -score)
@@ -301,11 +300,12 @@ class Solver:
         nodes, seconds = 0, 0.0
         for done, action in enumerate(legal):
             after = self.game.play(position.own, position.opp, action)
-            [(lower, upper)] = self._narrow([(*after, *self._window(False))], budget.part(len(legal) - done))
-            bounds[action] = Bounds(-upper, -lower, self.nodes, self.seconds)
-            budget.nodes -= self.nodes
-            nodes += self.nodes
-            seconds += self.seconds
+            part = budget.part(len(legal) - done)
+            [(lower, upper)], searched, spent = self._narrow([(*after, *self._window(False))], part)
+            bounds[action] = Bounds(-upper, -lower, searched, spent)
+            budget.nodes -= searched
+            nodes += searched
+            seconds += spent
         self.nodes, self.seconds = nodes, seconds
         return tuple(bounds)
 
@@ -327,9 +327,9 @@ class Solver:
 
     def _outcome(self, stones: tuple[int, int], least: int, budget: Budget) -> int:
         """The outcome of a position that is at least `least`, which narrows its search."""
-        [(low, high)] = self._narrow([(*stones, least, 1)], budget)
+        [(low, high)], nodes, seconds = self._narrow([(*stones, least, 1)], budget)
         if low < high:
-            raise NotProven(Position(self.game, *stones), Bounds(low, high, self.nodes, self.seconds))
+            raise NotProven(Position(self.game, *stones), Bounds(low, high, nodes, seconds))
         return low
 
     def regrets(
@@ -456,8 +456,8 @@ class Solver:
         least, most = self._window(weak)
         if len(positions) <= FEW and not progress:
             questions = [(self._check(position).own, position.opp, least, most) for position in positions]
-            answers = self._narrow(questions, budget)
-            return [Bounds(*both, self.nodes, self.seconds) for both in answers]
+            answers, nodes, seconds = self._narrow(questions, budget)
+            return [Bounds(*both, nodes, seconds) for both in answers]
         with progress_bar(len(positions), "solving", progress) as update:
 
             def report(done: float, batch: Ints) -> None:
@@ -499,7 +499,9 @@ class Solver:
         low, high = np.clip(batch[:, [AT_LEAST, AT_MOST]], batch[:, [LEAST]], batch[:, [MOST]]).T
         return low, high, nodes, seconds
 
-    def _narrow(self, questions: Iterable[tuple[int, int, int, int]], budget: Budget) -> list[tuple[int, int]]:
+    def _narrow(
+        self, questions: Iterable[tuple[int, int, int, int]], budget: Budget
+    ) -> tuple[list[tuple[int, int]], int, float]:
         """`_narrowed` for a few positions, each as own, opp, least and most: a tenth of its time if tables know all."""
         began, far, rows, is_open = time.perf_counter(), (self.game.cells + 1) // 2, [], False
         for own, opp, least, most in questions:
@@ -513,11 +515,12 @@ class Solver:
             is_open |= max(low, least) < min(high, most)
         if is_open:
             batch = np.array(rows, np.int64)
-            self._search(batch, budget, began)
+            nodes, seconds = self._search(batch, budget, began)
             rows = batch.tolist()
         else:
-            self.nodes, self.seconds = 0, time.perf_counter() - began
-        return [(min(max(low, least), most), min(max(high, least), most)) for _, _, low, high, least, most, _ in rows]
+            self.nodes, self.seconds = nodes, seconds = 0, time.perf_counter() - began
+        bounds = [(min(max(low, least), most), min(max(high, least), most)) for _, _, low, high, least, most, _ in rows]
+        return bounds, nodes, seconds
 
     def _by_book(self, own: int, opp: int, low: int, high: int) -> tuple[int, int, int]:
         """The bounds of a score, narrowed by the book, and the first question, for which its lower bound is good."""

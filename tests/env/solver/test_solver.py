@@ -310,6 +310,21 @@ def test_a_solution_that_is_not_proven_has_bounds_of_the_score_in_its_error() ->
     assert (caught.value.bounds.lower, caught.value.bounds.upper) == (exact, exact)
 
 
+def test_what_another_thread_searches_meanwhile_is_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    solver, position = Solver(opening_book=False), Position.from_moves("ConnectFour-v0", "4444443233")
+    search = solver._search
+
+    def search_beside_another(*arguments: Any) -> tuple[int, float]:
+        own = search(*arguments)
+        solver.nodes = 10**9  # of the other thread
+        return own
+
+    monkeypatch.setattr(solver, "_search", search_beside_another)
+    assert 0 < solver.bounds(position).nodes < 10**8
+    bounds = solver.action_bounds(position, node_limit=10**8)
+    assert all(bound.proven and bound.nodes < 10**8 for bound in bounds if bound)
+
+
 def test_a_search_in_several_slices_has_all_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine_module, "SLICE", 64)
     positions, solver = middle_positions(10), Solver(opening_book=False)

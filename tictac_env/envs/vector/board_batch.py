@@ -49,7 +49,7 @@ from tictac_env.rng import STATES, mix, new_state
 
 
 class StepFrame:
-    """What a step returns: its output, infos and truncations, in arrays that the caller may keep and write to.
+    """The output, infos and truncations that a step returns, in arrays that the caller may keep and write to.
 
     A frame is filled again by a later step as soon as nobody holds one of its arrays or a view of it: each has the
     references then that it had at first. New arrays would cost more than the step of a thousand boards.
