@@ -7,6 +7,8 @@ import contextlib
 import inspect
 import json
 import math
+import os
+import re
 import shutil
 import sys
 import textwrap
@@ -212,6 +214,14 @@ def print_result(
     if options.output is not None:
         save_text(options.output, result + "\n")
         print(options.output)
+
+
+def print_board(text: str) -> None:
+    """Prints a board and words about it; on a terminal X is red and O yellow, unless NO_COLOR is set."""
+    if sys.stdout.isatty() and not os.environ.get("NO_COLOR"):
+        for stone, colour in (("X", 31), ("O", 33)):
+            text = re.sub(rf"\b{stone}\b", f"\x1b[1;{colour}m{stone}\x1b[0m", text)
+    print(text, flush=True)
 
 
 def terminal_width() -> int | None:

@@ -10,7 +10,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-from tictac_apps.cli.arguments import add_game_option, add_number, add_player, add_seed, chosen_game, decimal
+from tictac_apps.cli.arguments import (
+    add_game_option,
+    add_number,
+    add_player,
+    add_seed,
+    chosen_game,
+    decimal,
+    print_board,
+)
 from tictac_apps.cli.session import Series, Session, hints
 from tictac_env.checks import SEATS
 from tictac_env.games import game_name
@@ -162,7 +170,7 @@ class TerminalTable(Table):
     """
 
     def __init__(
-        self, show_hints: bool = False, ask: Callable[[str], str] = input, show: Callable[[str], object] = print
+        self, show_hints: bool = False, ask: Callable[[str], str] = input, show: Callable[[str], object] = print_board
     ) -> None:
         self._show_hints = show_hints
         self._ask = ask

@@ -29,6 +29,7 @@ from tictac_apps.cli.arguments import (
     chosen_game,
     decimal,
     default_of,
+    print_board,
     print_fitted,
     print_result,
     prints_text,
@@ -81,7 +82,7 @@ def run_solve(options: argparse.Namespace) -> int:
     board = f"{game_name(position.game) or position.game}\n{position}"
     solver = Solver(position.game, options.table, options.threads, opening_book=not options.no_book)
     if prints_text(options):
-        print(board, flush=True)  # before the search, which may take long
+        print_board(board)  # before the search, which may take long
     moves = list[dict[str, Any]]()
     try:
         solution = solver.solve_many([position], options.weak, time_limit=options.time_limit)[0]
@@ -175,7 +176,7 @@ def run_render(options: argparse.Namespace) -> int:
     position = Position.from_moves(chosen_game(options), " ".join(options.moves))
     game = game_name(position.game) or position.game
     if options.output is None:
-        print(f"{game}\n{position}")
+        print_board(f"{game}\n{position}")
         return 0
     suffix = options.output.suffix.lower()
     if suffix == ".svg":

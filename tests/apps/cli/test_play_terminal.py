@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -27,6 +28,7 @@ def play() -> Iterator[Any]:
             encoding="utf-8",
             timeout=60,
             dimensions=(50, 100),
+            env=os.environ | {"NO_COLOR": "1"},
         )
         child.setecho(False)
         started.append(child)

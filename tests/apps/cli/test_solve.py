@@ -12,6 +12,7 @@ import pytest
 
 import tictac_env
 from tictac_apps import cli
+from tictac_apps.cli.arguments import print_board
 from tictac_env import Position, solve
 from tictac_env.render import render_rgb, render_svg
 
@@ -142,3 +143,20 @@ def test_info_names_the_extra_of_what_is_missing(
     monkeypatch.setattr("tictac_apps.cli.show.requires", lambda _: needed)
     assert cli.main(["info"]) == 0
     assert 'plot: a-package-that-is-not-there missing; pip install "tictac-env[plot]"' in capsys.readouterr().out
+
+
+def test_stones_have_colours_on_a_terminal_only(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    board = str(Position.from_moves("ConnectFour-v0", "445"))
+    print_board(board)
+    assert capsys.readouterr().out == board + "\n"
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    print_board(board)
+    painted = capsys.readouterr().out
+    for stone, colour in (("X", 31), ("O", 33)):
+        assert painted.count(f"\x1b[1;{colour}m{stone}\x1b[0m") == painted.count(stone) == 2
+    monkeypatch.setenv("NO_COLOR", "1")
+    print_board(board)
+    assert capsys.readouterr().out == board + "\n"
