@@ -181,6 +181,21 @@ class Setting(NamedTuple):
     policy: str
     random: float = 0.0
 
+    @property
+    def words(self) -> str:
+        """The setting in words, such as "looks 4 moves ahead, 7 % random"."""
+        name, _, argument = self.policy.partition(":")
+        share = float(argument or 0) if name == "perfect" else self.random
+        if name == "random":
+            return "moves at random"
+        manner = {
+            "rule": "wins and blocks",
+            "minimax": f"looks {argument} moves ahead" if argument else "sees to the end",
+            "mcts": f"plays {argument} games in its head",
+            "perfect": "plays perfectly",
+        }[name]
+        return manner + (f", {share:.0%} random".replace("%", " %") if share else "")
+
 
 SMALL_GAMES = (
     Setting("random"),

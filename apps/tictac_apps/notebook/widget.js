@@ -1,7 +1,7 @@
 // The board in a notebook. The kernel knows the rules and plays; this shows its views and sends it clicks.
 // `widget.py` puts STYLE and the imported modules, which are the page's, before it.
 
-import { button, el } from "../web/static/base.js";
+import { button, el, spaced } from "../web/static/base.js";
 import { Board } from "../web/static/board.js";
 import { notesOf } from "../web/static/insight.js";
 
@@ -20,7 +20,7 @@ export function render({ model, el: place }) {
   const thoughts = el("input", { type: "checkbox", onchange: () => ask("show", { thoughts: thoughts.checked }) });
   const exact = el("input", { type: "checkbox", onchange: () => ask("show", { exact: exact.checked }) });
   const thinks = el("label", {}, thoughts, " What it thinks");
-  const choices = el("div", { class: "choices" }, thinks, el("label", {}, exact, " Exact values"));
+  const choices = el("div", { class: "choices" }, thinks, el("label", {}, exact, " Show the truth"));
   const buttons = el("div", { class: "buttons" }, undo, button("New game", () => ask("new")), swap);
   root.append(el("style", {}, STYLE), el("div", { class: "widget" }, status, stand, problem, insight, buttons, choices));
 
@@ -38,13 +38,13 @@ export function render({ model, el: place }) {
   const show = () => {
     const view = model.get("view");
     if (!view.position) return;
-    const { notes, text } = notesOf(view.thought || null, view.truth || null);
+    const { notes, words } = notesOf(view.thought || null, view.truth || null);
     board.show(view.position, { open: view.open, notes });
     stand.classList.toggle("thinking", view.thinking);
     status.textContent = view.status;
     complain(view.problem);
-    insight.textContent = text;
-    insight.hidden = !text;
+    insight.replaceChildren(...spaced(words));
+    insight.hidden = !words.length;
     undo.disabled = !view.undo;
     swap.hidden = thinks.hidden = view.opponent === null;
     thoughts.checked = view.shows.thoughts;

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 import tictac_env
-from tictac_apps.web.insight import title
+from tictac_apps.web.insight import levels_in_words, title
 from tictac_env.arrays import Array
 from tictac_env.games import GAMES, KInARow
 from tictac_env.policies import make_policy
@@ -155,6 +155,7 @@ def packed_game(game: KInARow) -> dict[str, object]:
         "network": _packed_network(make_policy("ntuple", game)),
         "about": {name: policy_class(name).about for name in ("level", "ntuple", "perfect", "random")},
         "levels": {f"level:{number}": level for number, level in enumerate(level_settings(game), start=1)},
+        "words": levels_in_words(game),
     }
     if game.cells <= SMALL_CELLS:
         return data | {"small": True}

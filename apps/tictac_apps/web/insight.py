@@ -12,6 +12,7 @@ from tictac_apps.web.value_display import Explanation, Thought, explain
 from tictac_env.games import Game, game_name
 from tictac_env.games.registry import TITLES
 from tictac_env.policies import Mixture, Policy, uniform
+from tictac_env.policies.pool import level_settings
 from tictac_env.position import Position, format_moves
 from tictac_env.render.text import picture_names
 from tictac_env.rng import position_seed
@@ -40,6 +41,12 @@ def title(game: Game) -> str:
     """The title of a game."""
     name = game_name(game)
     return TITLES.get(str(name), name or repr(game))
+
+
+def levels_in_words(game: Game) -> dict[str, str]:
+    """The levels of a game, by their names, as the page shows them."""
+    settings = enumerate(level_settings(game), start=1)
+    return {f"level:{number}": f"Level {number}: {setting.words}" for number, setting in settings}
 
 
 def board_view(position: Position) -> dict[str, object]:

@@ -16,6 +16,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TextIO
@@ -26,11 +27,11 @@ from tictac_agents.plan import Plan
 from tictac_agents.tabular.table_learner import TableLearner
 from tictac_agents.tabular.value_td import StateLearner
 from tictac_apps.web import training_reports as reports
-from tictac_apps.web.insight import thoughts
+from tictac_apps.web.insight import exact_values, own_solver, thoughts
 from tictac_apps.web.training_form import TrainingRequest
 from tictac_env.arena import WinDrawLoss, play_match
 from tictac_env.arena.auditing import REPORTING
-from tictac_env.games import game_name
+from tictac_env.games import Game, game_name
 from tictac_env.games.registry import import_game
 from tictac_env.lazy import see_current_folder
 from tictac_env.policies import Policy, as_policy
@@ -49,8 +50,30 @@ MATCH_GAMES, LEVEL_GAMES = 100, 20
 and against each level."""
 FOLLOWED, PERFECT_GAMES = 1_000, 50
 """Positions that are followed for the results against perfect play, and games that are drawn if there are more."""
+TELLING_SECONDS = 0.2
+"""For the values of a position's moves, when the position of the film is chosen."""
 LARGEST_LESSON = 50_000
 """No game is walked through with a table of more positions, as it would have to be copied for each."""
+
+
+def telling_position(game: Game) -> Position:
+    """The start or a position a move later, in whichever most pairs of moves differ in their result.
+
+    There an agent's values have most to learn: at the start of tic-tac-toe all moves are draws. It is the start if the
+    results are not known at once.
+    """
+    solver = own_solver(game)
+    start = Position.start(game)
+
+    def differing_pairs(position: Position) -> tuple[int, int]:
+        results = Counter(move.outcome for move in exact_values(solver, position, TELLING_SECONDS).moves)
+        known = [count for outcome, count in results.items() if outcome is not None]
+        # Of equals the one after the most central move.
+        from_centre = min((abs(2 * action - game.num_actions + 1) for action in position.moves), default=0)
+        return (sum(known) ** 2 - sum(count**2 for count in known)) // 2, -from_centre
+
+    after = (start.play(action) for action in start.legal_actions)
+    return max([start, *(position for position in after if not position.is_over)], key=differing_pairs)
 
 
 class Allowance:
@@ -100,7 +123,8 @@ class LiveTraining:
         self.called_every = unit * max(1, request.total // POINTS // unit)
         self.stopping = threading.Event()
         self.proven = False
-        self.watched = Position.start(self.rules)
+        at_hand = self.plan.is_small or self._known
+        self.film = self.watched = telling_position(self.rules) if at_hand else Position.start(self.rules)
         self._output = output
         self._allowance = Allowance()
         self._saved = self._reported = 0.0
@@ -159,13 +183,15 @@ class LiveTraining:
 
     def show_thoughts(self) -> None:
         """Reports what the agent thinks now of the moves of the position that is watched."""
-        position = self.watched
-        if position.is_over:
-            return
+        if not self.watched.is_over:
+            self.report(self.opinion_of(self.watched))
+
+    def opinion_of(self, position: Position) -> reports.WatchedThoughts:
+        """The agent's thoughts about an unfinished position."""
         # The average of an n-tuple network, which plays, is costly: it learns while it is watched.
         agent = self.agent.learning if self.plan.kind == "games" and not self.agent.is_done else self.player()
         opinion = thoughts(as_policy(agent, self.rules), position, 0)
-        self.report(reports.WatchedThoughts(self.done, position.to_moves(), opinion))
+        return reports.WatchedThoughts(self.done, position.to_moves(), opinion)
 
     def judge(self, last: bool = False) -> None:
         """Adds a point to the curve, walks through the next game of a table; saves the agent if it is time."""
@@ -205,6 +231,7 @@ class LiveTraining:
             lines=WinDrawLoss(*map(sum, zip(*(seat.lines for seat in seats), strict=True))) if seats else None,
             mistakes=judgement.mistakes,
             perfect=None if seats or perfect is None else reports.AgainstPerfect(*perfect, judgement.exact),
+            opinion=self.opinion_of(self.film),
         )
 
     def climb(self, last: bool = False) -> None:

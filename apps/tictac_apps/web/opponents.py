@@ -11,7 +11,7 @@ from typing import Any, TypedDict
 
 from gymnasium.error import DependencyNotInstalled
 
-from tictac_apps.web.insight import own_solver
+from tictac_apps.web.insight import levels_in_words, own_solver
 from tictac_apps.web.kept import KeptAgents
 from tictac_apps.web.limits import ServerLimits
 from tictac_apps.web.requests import Refused
@@ -108,8 +108,9 @@ class NamedOpponents:
             for name, policy in classes.items()
             for argument in policy.variants(game)
         ]
+        levels = levels_in_words(game)
         return {
-            "opponents": [{"name": name, "shown": name} for name in names],
+            "opponents": [{"name": name, "shown": levels.get(name, name)} for name in names],
             "about": {name: policy.about for name, policy in classes.items()},
             "league": [{"name": LEAGUE + agent.name, "shown": agent.name} for agent in agents],
             "files": [

@@ -22,6 +22,15 @@ class AgainstPerfect:
 
 
 @dataclass(frozen=True)
+class WatchedThoughts:
+    """The agent's thoughts after `at` games or steps about the position after `moves`."""
+
+    at: int
+    moves: str
+    thoughts: Explanation
+
+
+@dataclass(frozen=True)
 class CurveReport:
     """A point of the curve; what is not measured, or not known, is None.
 
@@ -37,6 +46,7 @@ class CurveReport:
         lines: of a small game how many games it can win, draw and lose, over all replies from both seats.
         mistakes: of a large game the share of mistakes on known positions.
         perfect: of a large game the results against perfect play.
+        opinion: the agent's thoughts about the position of the film.
     """
 
     at: int
@@ -50,6 +60,7 @@ class CurveReport:
     lines: WinDrawLoss | None
     mistakes: float | None
     perfect: AgainstPerfect | None
+    opinion: WatchedThoughts
 
 
 @dataclass(frozen=True)
@@ -70,15 +81,6 @@ class Lesson:
     at: int
     moves: str
     backups: tuple[ShownBackup, ...]
-
-
-@dataclass(frozen=True)
-class WatchedThoughts:
-    """The agent's thoughts after `at` games or steps about the position after `moves`."""
-
-    at: int
-    moves: str
-    thoughts: Explanation
 
 
 @dataclass(frozen=True)

@@ -80,10 +80,10 @@ def test_a_game_is_played_by_clicks(page: Any, dark: bool) -> None:
     assert cell.text(".status") == "You are X: your move, against random."
     cell.click("[data-action='0']")
     assert cell.text(".notice") == "Cell 1 is taken." and cell.table.position.ply == 4
-    cell.click("text=Exact values")
-    assert cell.page.locator(".exact.win").count() >= 1 and "W" in cell.text(".soft")
+    cell.click("text=Show the truth")
+    assert cell.page.locator(".note .exact.win").count() >= 1 and "W" in cell.text(".soft")
     cell.click("text=What it thinks")
-    assert cell.page.locator(".thought").count() == 5
+    assert cell.page.locator(".note .thought").count() == 5
     cell.click("[data-action='2']")
     assert cell.text(".status") == "You win." and cell.page.locator("rect.line").count() == 3
     cell.click("text=Undo")

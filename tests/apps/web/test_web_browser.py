@@ -179,7 +179,7 @@ def test_thoughts_and_the_evaluation_are_shown(visitor: Visitor) -> None:
     visitor.press("txe")  # at once: an answer that comes late must not undo a later one
     visitor.page.wait_for_selector(".note:has(.thought):has(.exact)")
     visitor.page.wait_for_selector(".blunders")
-    visits = visitor.page.locator(".thought").evaluate_all("all => all.map(one => parseInt(one.firstChild.data))")
+    visits = visitor.page.locator(".note .thought").evaluate_all("all => all.map(one => parseInt(one.title))")
     assert sum(visits) == 200
     position = Position.from_moves(C4, "4453")
     assert "".join(text[0] for text in visitor.notes("exact", 7)) == signs(position)
@@ -192,10 +192,16 @@ def test_thoughts_and_the_evaluation_are_shown(visitor: Visitor) -> None:
     visitor.wait_for_line("4 4 [5] 3")
 
 
+def open_training(visitor: Visitor) -> Any:
+    """The page with the form of a training, its settings open."""
+    visitor.open("view=train")
+    visitor.page.locator("#train details.plan").evaluate("details => (details.open = true)")
+    return visitor.page
+
+
 def train(visitor: Visitor, games: int, until: str, **choices: str) -> Any:
     """The page, once a training of so many games has come so far as a selector says."""
-    visitor.open("view=train")
-    page = visitor.page
+    page = open_training(visitor)
     for label, choice in choices.items():
         page.locator(f"#train label:has-text('{label}') select").select_option(choice)
     page.get_by_label("Games", exact=True).fill(str(games))
@@ -208,7 +214,7 @@ def train(visitor: Visitor, games: int, until: str, **choices: str) -> Any:
 @slow
 @pytest.mark.parametrize(("label", "choice"), [("Agent", "Sarsa"), ("Game", C4)])
 def test_the_form_of_a_training_promises_no_result(visitor: Visitor, label: str, choice: str) -> None:
-    visitor.open("view=train")
+    open_training(visitor)
     for chosen in (False, True):
         if chosen:
             visitor.page.locator(f"#train label:has-text('{label}') select").first.select_option(choice)
@@ -251,16 +257,16 @@ def test_a_training_says_that_it_starts_and_draws_its_first_point(visitor: Visit
 
 @slow
 def test_an_agent_is_trained_until_nothing_beats_it_and_played(visitor: Visitor) -> None:
-    visitor.open("view=train")
-    page = visitor.page
+    page = open_training(visitor)
     game = page.locator("#train label:has-text('Game') select").first
     game.select_option(C4)
     assert page.get_by_label("Stop as soon as").is_disabled()
     game.select_option(TTT)
     page.click("#train button.main")  # as the form is set
     page.wait_for_selector("#train .truth .good", timeout=TRAINED)
-    page.wait_for_selector("#train button:has-text('Play your agent').main")
-    page.click("#train button:has-text('Play your agent')")
+    page.wait_for_selector("#train button:has-text('Try to beat it').main")
+    assert page.locator("#train progress").evaluate("bar => bar.value === bar.max")  # though it stopped early
+    page.click("#train button:has-text('Try to beat it')")
     visitor.wait_for("Your move")
     visitor.play(TTT, best)
     assert "draw" in visitor.said()  # perfect play against an unbeatable agent
@@ -270,7 +276,7 @@ def test_an_agent_is_trained_until_nothing_beats_it_and_played(visitor: Visitor)
 def test_fifty_games_are_not_enough_and_the_page_shows_why(visitor: Visitor) -> None:
     page = train(visitor, 50, "#train .truth .bad", Agent="ValueTD", Settings="S1")
     assert page.locator("#train .truth .stone").count() >= 5
-    assert page.locator("#train tbody tr").first.inner_text().split()[-1] in ("0.5500000", "0.4500000")
+    assert page.locator("#train tbody tr").first.inner_text().split()[-1] in ("0.5500", "0.4500")
     page.click("#train a[href*=moves]")
     visitor.wait_for("to move")
     assert 0 < page.locator("#board .stone").count() < 9  # the game is shown at the move that gave it away
@@ -304,40 +310,74 @@ def test_a_training_outlives_a_reload_of_the_page(visitor: Visitor, browser: Any
     visitor.wait_for("Your move")
 
 
-def thoughts(page: Any) -> str:
+def thoughts(page: Any) -> list[str]:
     """The agent's thoughts about the moves, as the board of the training shows them."""
-    return " ".join(page.locator("#train .live .thought").all_inner_texts())
+    titles: list[str] = page.locator("#train .live .note .thought").evaluate_all("all => all.map(one => one.title)")
+    return titles
 
 
 @slow
-def test_the_live_board_changes_as_the_agent_learns(visitor: Visitor) -> None:
-    """It shows the first move, steps to the position after a click and back, and the end is of use, too."""
+def test_the_live_board_changes_as_the_agent_learns_and_its_film_is_kept(visitor: Visitor) -> None:
+    """It begins in a position with good and bad moves, steps to others, and the end is of use, too."""
     choices = {"Opponent": "mcts:50", "seat": "alternate"}  # an opponent that makes it learn slowly
-    page = train(visitor, 1_000_000, "#train .live .thought", **choices)
-    for legal, least in ((9, 2), (8, 1)):  # what it has learned by then, it may know of the second one, too
+    page = train(visitor, 1_000_000, "#train .live .note .thought", **choices)
+    for legal, least in ((8, 2), (9, 1)):  # what it has learned by then, it may know of the second one, too
         seen = set()
         deadline = time.monotonic() + 60
         while len(seen) < least and time.monotonic() < deadline:
-            if page.locator("#train .live .thought").count() == legal:
-                seen.add(thoughts(page))
+            if len(now := thoughts(page)) == legal:
+                seen.add(tuple(now))
             page.wait_for_timeout(200)
         assert len(seen) >= least
-        if legal == 9:
-            page.click("#train .live [data-action='4']")
-            page.wait_for_selector("#train .live .stone")
+        if legal == 8:
+            rims = page.locator("#train .live .target .exact").evaluate_all("all => all.map(one => one.classList[1])")
+            assert rims.count("draw") == rims.count("loss") == 4  # corners and edges, after the centre
+            page.wait_for_selector("#train .film:visible")
+            last = thoughts(page)
+            page.locator("#train .film input").fill("0")
+            page.wait_for_selector("#train .live strong:has-text('After 0 games.')")
+            assert thoughts(page) == ["value +0.00"] * 8 != last
+            page.click("#train button:has-text('Start')")
     page.click("#train button:has-text('Stop')")
-    page.wait_for_selector("#train .status:has-text('Stopped')", timeout=TRAINED)
-    page.click("#train button:has-text('Start')")
-    page.wait_for_function(
-        "() => document.querySelectorAll('#train .live .thought').length === 9"
-    )  # of the saved agent
+    page.wait_for_selector("#train .status:has-text('Stopped:')", timeout=TRAINED)
+    page.click("#train .live [data-action='0']")
+    page.wait_for_function("() => document.querySelectorAll('#train .live .note .thought').length === 8")
+
+
+@slow
+def test_a_server_that_was_restarted_has_lost_the_training_and_the_form_stays(visitor: Visitor) -> None:
+    page = train(visitor, 1_000_000, "#train .chart", Agent="Sarsa")
+    page.route("**/api/training/look", lambda route: route.fulfill(status=404, json={"error": "unknown training"}))
+    for reloaded in (False, True):
+        if reloaded:
+            page.reload()
+        page.wait_for_selector("#train .status:has-text('restarted')")
+        assert page.locator("#train button:has-text('Play your agent')").is_disabled()
+        assert page.locator("#train button.main").is_enabled()
+        assert page.locator("#train label:has-text('Agent') select").input_value() == "Sarsa"
+        assert page.get_by_label("Games", exact=True).input_value() == "1000000"
+    page.unroute_all(behavior="ignoreErrors")
+    visitor.wrong.clear()  # the browser logs the refusals
+
+
+@slow
+def test_a_game_has_a_story_and_goes_on_from_it(visitor: Visitor) -> None:
+    visitor.open(f"game={TTT}&opponent=level:2&seat=second&moves=15283")  # X has 1, 2, 3; O gave it away
+    visitor.page.wait_for_selector("#story:has-text('until move')")
+    visitor.page.click("#story button:has-text('Try again from there')")
+    visitor.wait_for("Your move")
+    assert 0 < len(visitor.moves()) < 5
+    visitor.open(f"game={TTT}&opponent=level:2&moves=15283")
+    visitor.page.wait_for_selector("#story:visible")
+    visitor.page.click("#story button:has-text('Next: level 3')")
+    visitor.wait_for("Your move")
+    assert visitor.page.input_value("select[name=opponent]") == "level:3" and visitor.moves() == []
 
 
 @slow
 def test_an_n_tuple_network_is_trained_on_connect_four(visitor: Visitor) -> None:
     """As the form is set for that game; its curve falls, and the levels that it beats are told."""
-    visitor.open("view=train")
-    page = visitor.page
+    page = open_training(visitor)
     page.locator("#train label:has-text('Game') select").first.select_option(C4)
     assert page.locator("#train label:has-text('Agent') select").input_value() == "NTupleTD"
     page.get_by_label("Games", exact=True).fill("20000")
@@ -455,8 +495,9 @@ def test_an_agent_is_kept_under_a_name_and_plays_in_the_league(browser: Any, tmp
         visitor.wait_for("Your move")
         visitor.open(page.evaluate("location.hash.slice(1)"))
         assert page.locator("select[name=opponent] option:checked").inner_text() == "Élan 7"
-        visitor.click(0)
-        visitor.wait_for_answer(0)
+        position = visitor.position(TTT)  # the agent has begun if it can be beaten from that seat
+        visitor.click(position.legal_actions[0])
+        visitor.wait_for_answer(position.ply)
         page.click("[data-view=league]")
         page.wait_for_selector("table.ratings >> text=Élan 7", timeout=TRAINED)
         page.wait_for_function(
@@ -744,7 +785,7 @@ def test_waiting_is_said(visitor: Visitor) -> None:
 def test_equal_chances_are_random_and_one_choice_is_framed(reader: Visitor) -> None:
     reader.open(f"game={TTT}&opponent=random")
     assert len(reader.notes("thought", 9)) == 9
-    assert reader.page.locator(".thought.chosen").count() == 0
+    assert reader.page.locator(".note .chosen").count() == 0
     assert "at random among these" in reader.page.inner_text("#insight")
     reader.open(f"game={TTT}&opponent=table&moves=152&seat=second")  # one move alone does not lose
     reader.notes("thought", 6)

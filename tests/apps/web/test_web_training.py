@@ -115,7 +115,8 @@ def started(folder: Path, seconds: float = 60) -> tuple[Training, threading.Even
 
 def point(at: int) -> reports.CurveReport:
     unknown = dict.fromkeys((field.name for field in fields(reports.CurveReport)), None)
-    return reports.CurveReport(**unknown | {"at": at, "exact": False})
+    opinion = reports.WatchedThoughts(at, "5", Explanation("nothing", "", ()))
+    return reports.CurveReport(**unknown | {"at": at, "exact": False, "opinion": opinion})
 
 
 def lines_of(*parts: reports.Report | str) -> tuple[str, ...]:
@@ -272,7 +273,7 @@ def test_trainings_wait_in_the_order_they_came_and_leave_when_cancelled_or_left(
 def test_a_position_is_watched_while_an_agent_learns(trainer: Client) -> None:
     token = trainer.post(BEGIN, **(SMALL | {"total": 20_000_000}))["token"]
     deadline = time.monotonic() + 60
-    for moves, legal in (("", 9), ("51", 7)):
+    for moves, legal in (("5", 8), ("51", 7)):
         seen: list[str] = []
         while len(set(seen)) < 2:  # its values change as it learns
             found = trainer.post(LOOK, token=token, moves=moves)["thoughts"]

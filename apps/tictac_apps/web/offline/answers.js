@@ -13,7 +13,7 @@ const PLAYERS = { perfect: "perfect play", [NTUPLE]: "the n-tuple network", rand
 const [POSITION_TIME, GAME_TIME] = [4000, 6000]; // milliseconds to search the moves of a position, and a game
 const games = new Map();
 
-// {game, known, network, prover, levels}, unpacked when it is first played. known: all of a small game, or the book and what the
+// {game, known, network, prover, levels, words}, unpacked when it is first played. known: all of a small game, or the book and what the
 // prover has proven, or null; prover: null of a game without a book (there is one of Connect Four only).
 export function load(name) {
   const data = globalThis.TICTAC[name];
@@ -25,17 +25,17 @@ export function load(name) {
   return games.get(name);
 }
 
-async function unpack(name, { title, rules, sides, small, book, network, levels, about }) {
+async function unpack(name, { title, rules, sides, small, book, network, levels, words, about }) {
   const game = new Game({ name, title, sides, ...rules });
   const prover = book ? new Prover() : null;
   const known = small ? new Solved() : book ? new Proven(await Book.load(book), prover) : null;
-  return { game, known, prover, levels, about, network: await Network.load(network) };
+  return { game, known, prover, levels, words, about, network: await Network.load(network) };
 }
 
 // The opponents of a game, the one to begin with first.
-function offer({ known, prover, levels, about }) {
+function offer({ known, prover, levels, words, about }) {
   const names = !known ? [NTUPLE, "random"] : prover ? [NTUPLE, "perfect", "random"] : ["perfect", NTUPLE, "random"];
-  const numbered = Object.keys(levels).map((name) => ({ name, shown: name }));
+  const numbered = Object.keys(levels).map((name) => ({ name, shown: words[name] }));
   const opponents = [...numbered, ...names.map((name) => ({ name, shown: PLAYERS[name] }))];
   return { opponents, about, files: [], default: names[0], thinker: NTUPLE };
 }

@@ -20,6 +20,7 @@ export const option = (name, shown, chosen) => el("option", { value: name, selec
 export const button = (shown, onclick, properties = {}) =>
   el("button", { type: "button", onclick, ...properties }, shown);
 export const card = (title, ...content) => el("section", { class: "card" }, el("h2", {}, title), content);
+export const spaced = (nodes) => nodes.filter(Boolean).flatMap((node) => [node, " "]);
 export const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 export const sentence = (text) => capital(text) + (/[.!?…]$/.test(text) ? "" : ".");
 export const count = (number) => number.toLocaleString("en");

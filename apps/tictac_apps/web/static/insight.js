@@ -4,8 +4,24 @@ import { button, capital, el, post, sentence, svg } from "./base.js";
 
 const SHORT = { win: "W", loss: "L", draw: "=" };
 const RESULT = { 1: "win", 0: "draw", "-1": "loss" };
-const LEGEND = "W3: a win in 3 moves of the winner's. L5: a loss in 5. =: a draw. Solid frame: a best move.";
-const FAVOURITE = "Dashed frame: the agent's choice.";
+
+// The samples of a legend: thoughts are tints, with a sign for the result that is expected; the truth is a rim around
+// them, or fills the place if it stands alone.
+const sample = (mark, means) => el("span", { class: "sample" }, mark, means);
+const tint = (value, chosen) => {
+  const sign = value > 0.33 ? "+" : value < -0.33 ? "−" : "=";
+  const vars = { hue: `var(--${value < 0 ? "loss" : "win"})`, much: Math.min(1, Math.abs(value)) };
+  return { sign, properties: { class: `thought${chosen ? " chosen" : ""}`, vars } };
+};
+const tinted = (value, chosen) => {
+  const { sign, properties } = tint(value, chosen);
+  return el("span", properties, sign);
+};
+const truthSamples = () => [["win", "W3", "wins in 3"], ["draw", "=", "draw"], ["loss", "L5", "loses in 5"]]
+  .map(([kind, text, means]) => sample(el("span", { class: `exact ${kind}` }, text), means));
+const thoughtSamples = () => [[0.9, "good"], [0, "even"], [-0.9, "bad, it thinks"]]
+  .map(([value, means]) => sample(tinted(value), means));
+const rimSample = () => sample(el("span", { class: "exact win rim" }), "rim: the truth");
 
 // Asks for thoughts and exact values of a position, and shows each when it comes; after half a second, the pending ones.
 export async function insightOf(position, { thoughts, exact, thinker, seed }, show) {
@@ -14,9 +30,9 @@ export async function insightOf(position, { thoughts, exact, thinker, seed }, sh
   const failed = [];
   let [thought, truth, waited] = [null, null, false];
   const tell = () => {
-    const { notes, text } = notesOf(thought, truth);
+    const { notes, words } = notesOf(thought, truth);
     const underway = waited && missing.size ? `${capital([...missing].join(" and "))} under way…` : "";
-    show({ notes, text: [text, underway, ...failed.map(sentence)].join(" ").trim() });
+    show({ notes, words: [...words, [underway, ...failed.map(sentence)].join(" ").trim()] });
   };
   const part = async (name, asked, keep) => {
     missing.add(name);
@@ -37,22 +53,25 @@ export async function insightOf(position, { thoughts, exact, thinker, seed }, sh
   clearTimeout(slow);
 }
 
-// The notes for a position, by action, and a line about them; thoughts or values are null if they are not shown.
+// The notes for a position, by action, and words about them: samples and sentences; thoughts or values are null if they
+// are not shown.
 export function notesOf(thought, truth) {
-  const lines = [];
+  const words = [];
   const parts = new Map();
   const add = (action, part) => parts.set(action, [...(parts.get(action) || []), part]);
   if (thought) {
     const best = Math.max(...thought.moves.map((move) => measure(thought.kind, move) ?? -Infinity));
     const chosen = thought.moves.filter((move) => measure(thought.kind, move) === best);
-    const whose = thought.kind === "chances" ? "" : ", for the side to move";
-    lines.push(sentence(thought.text + whose), choice(thought, chosen));
+    if (thought.kind !== "chances" && thought.moves.length) words.push(...thoughtSamples());
     const framed = new Set(chosen.length < thought.moves.length ? chosen : []);
+    if (framed.size) words.push(sample(el("span", { class: "thought chosen" }), framed.size > 1 ? "its choices" : "its choice"));
+    words.push(...(truth ? [rimSample()] : []), sentence(thought.text + (thought.kind === "chances" ? "" : ", for the side to move")));
+    words.push(equalChoice(thought, chosen));
     for (const move of thought.moves) add(move.action, thoughtPart(thought.kind, move, best, framed.has(move)));
   }
   if (truth) {
-    lines.push(LEGEND);
-    if (!truth.complete) lines.push("? and ≈: the search found no exact value in time.");
+    if (!thought) words.push(...truthSamples());
+    if (!truth.complete) words.push("? and ≈: the search found no exact value in time.");
     for (const move of truth.moves) add(move.action, exactPart(move));
   }
   const note = (found) => ({
@@ -60,38 +79,35 @@ export function notesOf(thought, truth) {
     shown: () => found.map((part) => part.element()),
   });
   const notes = new Map([...parts].map(([action, found]) => [action, note(found)]));
-  return { notes, text: lines.filter(Boolean).join(" ") };
+  return { notes, words: words.filter(Boolean) };
 }
 
-// The meaning of the frames of an agent's thoughts: nothing is framed if it prefers no move.
-function choice({ kind, moves }, chosen) {
-  if (!chosen.length) return "";
-  if (chosen.length === 1) return moves.length > 1 ? FAVOURITE : "";
-  const equal = chosen.length === moves.length;
-  const random = "it plays at random among these.";
-  if (kind === "chances") return equal ? capital(random) : `Dashed frames: ${random}`;
-  return equal ? "The agent values all moves equally." : "Dashed frames: the agent values these moves equally.";
+// Several moves that an agent values alike.
+function equalChoice({ kind, moves }, chosen) {
+  if (chosen.length < 2) return "";
+  if (kind === "chances") return "It plays at random among these.";
+  return chosen.length === moves.length ? "The agent values all moves equally." : "It values these moves equally.";
 }
 
 const measure = (kind, move) => move[{ visits: "visits", values: "value", chances: "chance" }[kind]];
 
+// A tint from red to green for the value, or of the accent for a share; the number is shown under the pointer.
 function thoughtPart(kind, move, best, framed) {
-  const value = measure(kind, move);
-  let [text, more, share] = [value === null ? "?" : signed(value), "", value === null ? 0 : (value + 1) / 2];
-  let spoken = `value ${text}`;
-  if (kind === "visits") {
-    const proven = move.proven === null ? "" : `proven ${RESULT[move.proven]}`;
-    more = move.value === null ? "" : signed(move.value);
-    [text, share] = [compact(value), value / Math.max(best, 1)];
-    spoken = `${value} visits${more && `, mean ${more}`}${proven && `, ${proven}`}`;
-  } else if (kind === "chances") {
-    [text, share] = [`${Math.round(100 * value)}%`, value];
-    spoken = `chance ${Math.round(100 * value)} per cent`;
+  let [number, spoken] = [move.value === null ? "?" : signed(move.value), ""];
+  let { sign, properties } = tint(move.value ?? 0, framed);
+  if (kind === "values") spoken = `value ${number}`;
+  else if (kind === "visits") {
+    const proven = move.proven === null ? "" : `, proven ${RESULT[move.proven]}`;
+    spoken = `${move.visits} visits${move.value === null ? "" : `, mean ${number}`}${proven}`;
+    number = `${compact(move.visits)} visits`;
+    if (move.proven !== null) ({ sign, properties } = tint(move.proven, framed));
+  } else {
+    const percent = Math.round(100 * move.chance);
+    [number, spoken, sign] = [`${percent}%`, `chance ${percent} per cent`, ""];
+    properties = { ...properties, vars: { hue: "var(--accent)", much: move.chance } };
   }
-  const bar = { share: `${Math.round(100 * Math.max(0, Math.min(1, share)))}%` };
-  const content = () => [text, more && el("small", {}, more), el("i", { class: "share", vars: bar })];
-  const properties = { class: `thought${framed ? " chosen" : ""}`, title: spoken };
-  return { spoken, element: () => el("span", properties, content()) };
+  const inside = () => [el("b", {}, sign), el("span", { class: "number" }, number)];
+  return { spoken, element: () => el("span", { ...properties, title: spoken }, inside()) };
 }
 
 function exactPart(move) {
@@ -101,7 +117,7 @@ function exactPart(move) {
   return { spoken: move.text + (move.best ? ", best" : ""), element };
 }
 
-const signed = (value) => `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(2)}`;
+export const signed = (value) => `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(2)}`;
 
 function compact(number) {
   if (number < 10_000) return String(number);
@@ -112,7 +128,7 @@ const [WIDE, HIGH] = [100, 40];
 
 const reviews = new Map(); // the complete ones, by game and moves: a walk through a game asks once
 
-async function reviewOf({ game, moves }) {
+export async function reviewOf({ game, moves }) {
   const key = `${game} ${moves}`;
   const found = reviews.get(key) || (await post("/api/review", { game, moves }));
   if (reviews.size > 100) reviews.clear();

@@ -1,12 +1,12 @@
 // Keeps a trained agent under a name: then all visitors can play against it, and it plays in the league.
 
-import { el, linkTo, post } from "./base.js";
+import { el, linkTo, post, sentence } from "./base.js";
 
 const MEANING = "Give your agent a name and keep it. Then everybody here can play against it, and it joins the league.";
 
 export class Keeper {
-  constructor(trouble) {
-    Object.assign(this, { trouble, kept: "" });
+  constructor() {
+    this.kept = "";
     const rule = { minlength: 2, maxlength: 24, required: true, autocomplete: "off", placeholder: "2 to 24 letters or digits" };
     this.name = el("input", { name: "agent-name", ...rule });
     this.button = el("button", { type: "submit" }, "Keep");
@@ -35,13 +35,12 @@ export class Keeper {
   }
 
   async keep() {
-    this.trouble("");
     try {
       const { kept } = await post("/api/training/keep", { token: this.token, name: this.name.value });
       this.kept = this.name.value = kept;
       this.tell();
     } catch (error) {
-      this.trouble(error.message);
+      this.told.replaceChildren(el("span", { class: "bad" }, sentence(error.message)));
     }
   }
 }

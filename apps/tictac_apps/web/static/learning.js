@@ -1,13 +1,13 @@
 // The views of an agent as it learns: if it can be beaten, a board with its thoughts, and the curves.
 
 import { Board, picture } from "./board.js";
-import { button, count, el, positionAfter, post, svg } from "./base.js";
-import { insightOf, notesOf } from "./insight.js";
+import { button, count, el, positionAfter, post, spaced, svg } from "./base.js";
+import { notesOf } from "./insight.js";
 
 const UNPROVEN =
   "This game is too large for a proof. The agent is tested on solved positions, against perfect play and against random play.";
-const PROVEN = "every possible reply was checked, in both seats, and none beats the agent.";
 const STEP = "Click a move to see the position after it.";
+const FRAME = 160; // milliseconds of a picture of the film
 
 export class Learning {
   constructor() {
@@ -22,25 +22,33 @@ export class Learning {
     );
   }
 
+  // Before a training (token: null) the board shows the truth about each move, which is what there is to learn.
   clear(game, token) {
     this.rows = [];
-    this.element.hidden = true;
+    this.element.hidden = false;
     this.truth.clear();
+    this.main.replaceChildren();
+    this.curves.replaceChildren();
     this.live.open(game, token);
+  }
+
+  // The seat in which a visitor can win, if the agent loses from the other.
+  get weakSeat() {
+    return this.rows.at(-1)?.beaten_first ? "second" : "first";
   }
 
   // Shows a report; `over` if it is the last one.
   async show({ rows, level, plan, thoughts, saved, total, unit }, over) {
     this.rows.push(...rows);
     if (!this.rows.length) return;
-    this.element.hidden = false;
+    this.live.film(this.rows, unit);
     const last = this.rows.at(-1);
     if (rows.length || over) {
       const [main, ...others] = curves(this.rows, over ? Math.max(last.at, 1) : total, unit);
       this.main.replaceChildren(main);
       this.curves.replaceChildren(...others);
     }
-    await Promise.all([this.truth.show(last, plan, level), this.live.show(thoughts, over && saved)]);
+    await Promise.all([this.truth.show(last, plan, level, unit), this.live.show(thoughts, over && saved)]);
   }
 }
 
@@ -54,20 +62,21 @@ class Truth {
 
   clear() {
     this.shown = null;
+    this.element.classList.remove("seal");
     this.words.replaceChildren();
     this.board.replaceChildren();
   }
 
-  async show({ exact, unbeatable, beaten_first, beaten_second }, { agent, game }, level) {
+  async show({ at, exact, unbeatable, beaten_first, beaten_second, lines }, { agent, game }, level, unit) {
     const beaten = [["first", beaten_first], ["second", beaten_second]].filter(([, moves]) => moves !== null && exact);
     const shown = JSON.stringify([exact, unbeatable, beaten, level]);
     if (shown === this.shown) return;
     this.shown = shown;
     const climbed = level && (level.level ? ` It beats level ${level.level} of 10.` : " It does not beat level 1 yet.");
+    this.element.classList.toggle("seal", Boolean(unbeatable));
     if (!beaten.length) {
-      const good = el("strong", { class: "good" }, "✓ Proven unbeatable: ");
       this.board.replaceChildren();
-      this.words.replaceChildren(...(unbeatable ? [good, PROVEN] : [UNPROVEN]), climbed || "");
+      this.words.replaceChildren(...(unbeatable ? proof(at, unit, lines) : [UNPROVEN]), climbed || "");
       return;
     }
     const games = await Promise.all(beaten.map(([seat, moves]) => lostGame(game, seat, moves)));
@@ -80,6 +89,12 @@ class Truth {
     const bad = el("strong", { class: "bad" }, "✗ Your agent can be beaten.");
     this.words.replaceChildren(bad, ...links, climbed || "");
   }
+}
+
+function proof(at, unit, lines) {
+  const games = lines.reduce((sum, games) => sum + games, 0);
+  const checked = ` All ${count(games)} games that can be played against it were checked, from both seats: it loses none.`;
+  return [el("strong", { class: "good" }, `Proven unbeatable after ${count(at)} ${unit}.`), checked];
 }
 
 // A lost game: its last position, and the move that gave the game away.
@@ -99,7 +114,8 @@ function replay({ seat, moves, ply }, agent, game) {
   return el("a", { href }, `the game ${moves}`);
 }
 
-// A board with the agent's thoughts about each move, at first of the empty board, then wherever the visitor steps.
+// A board with the agent's thoughts about each move as tints, and the truth as rims: at first of a position in which
+// there is much to learn, then wherever the visitor steps; and the film of that position over the training.
 class LiveBoard {
   constructor() {
     const root = el("div");
@@ -107,18 +123,49 @@ class LiveBoard {
     this.caption = el("p", { class: "soft" });
     this.back = button("‹ Back", () => this.go(this.position.history[this.position.ply - 1]));
     this.first = button("« Start", () => this.go(""));
+    this.slider = el("input", { type: "range", min: 0, "aria-label": "Moment of the training", oninput: () => this.look(Number(this.slider.value)) });
+    this.run = button("▶", () => this.play(), { "aria-label": "Play the film of the training", title: "Play the film of the training" });
+    this.reel = el("div", { class: "film", hidden: true }, this.run, this.slider);
     const buttons = el("div", { class: "buttons" }, this.first, this.back);
-    this.element = el("section", { class: "live", "aria-label": "Its thoughts as it learns" }, root, buttons, this.caption);
+    this.element = el("section", { class: "live", "aria-label": "Its thoughts as it learns" }, root, this.reel, buttons, this.caption);
   }
 
   open(game, token) {
-    Object.assign(this, { game, token, position: null, asked: null });
+    Object.assign(this, { game, token, position: null, asked: null, kept: null, rows: [], moment: null, truths: new Map() });
+    this.reel.hidden = true;
     return this.go("");
   }
 
-  // The moves to the position of which thoughts are needed; null if the game is over there.
+  // rows: the points of the curve, each with the agent's opinion of one position, the film's.
+  film(rows, unit) {
+    const begins = !this.rows.length;
+    Object.assign(this, { rows: [...rows], unit });
+    this.slider.max = rows.length - 1;
+    if (this.moment === null) this.slider.value = rows.length - 1;
+    this.reel.hidden = rows.length < 2;
+    if (begins && !this.position?.ply) this.go(rows[0].opinion.moves);
+  }
+
+  // Shows a moment of the film; at its end what the agent thinks now.
+  async look(at) {
+    this.moment = at < this.rows.length - 1 ? at : null;
+    this.slider.value = at;
+    const { moves } = this.rows[at].opinion;
+    if (this.position?.moves !== moves) await this.go(moves);
+    else await this.show(this.thoughts, this.saved);
+  }
+
+  async play() {
+    const { token } = this;
+    for (let at = 0; at < this.rows.length && token === this.token; at += 1) {
+      await this.look(at);
+      await new Promise((done) => setTimeout(done, FRAME));
+    }
+  }
+
+  // The moves to the position of which thoughts are needed; null if there is none yet, or the game is over there.
   get watched() {
-    return this.position && !this.position.over ? this.position.moves : null;
+    return this.rows.length && this.position && !this.position.over ? this.position.moves : null;
   }
 
   async go(moves) {
@@ -126,30 +173,44 @@ class LiveBoard {
     const position = await positionAfter(this.game, moves);
     if (token !== this.token) return;
     this.position = position;
+    this.asked = null;
+    if (moves !== this.rows[0]?.opinion.moves) this.moment = null;
     this.back.disabled = this.first.disabled = !position.ply;
     this.board.show(position, { open: !position.over });
     this.caption.textContent = position.over ? "The game is over here." : STEP;
-    await this.show(this.thoughts, this.saved);
+    await Promise.all([this.show(this.thoughts, this.saved), this.seek(position)]);
+  }
+
+  // Asks for the truth about a position, once.
+  async seek(position) {
+    if (position.over || this.truths.has(position)) return;
+    this.truths.set(position, null);
+    const truth = await post("/api/exact", { game: this.game, moves: position.moves }).catch(() => null);
+    this.truths.set(position, truth);
+    if (position === this.position) await this.show(this.thoughts, this.saved);
   }
 
   // thoughts: the latest that were reported; saved: true if the training is over, so that its agent can be asked.
   async show(thoughts, saved) {
     Object.assign(this, { thoughts, saved });
-    const { position } = this;
+    const { position, moment } = this;
     if (!position || position.over) return;
-    const note = (notes, text) => {
-      if (position !== this.position) return;
-      this.board.annotate(notes);
-      this.caption.textContent = `${text} ${STEP}`;
-    };
-    if (thoughts?.moves === position.moves) {
-      const { notes, text } = notesOf(thoughts.thoughts, null);
-      note(notes, text);
-    } else if (saved && this.asked !== position) {
-      this.asked = position;
-      const thinker = `training:${this.token}`;
-      await insightOf(position, { thoughts: true, thinker, seed: 0 }, ({ notes, text }) => note(notes, text));
-    }
+    const row = moment === null ? null : this.rows[moment];
+    const shown = row ? row.opinion : thoughts?.moves === position.moves ? thoughts : this.kept;
+    if (shown?.moves === position.moves) return this.note(shown.thoughts, row);
+    this.note(null, null);
+    if (!saved || this.asked === position) return;
+    this.asked = position;
+    const fields = { game: this.game, moves: position.moves, opponent: `training:${this.token}`, seed: 0 };
+    this.kept = { moves: position.moves, thoughts: await post("/api/thoughts", fields) };
+    if (position === this.position) this.note(this.kept.thoughts, null);
+  }
+
+  note(thoughts, row) {
+    const { notes, words } = notesOf(thoughts, this.truths.get(this.position) ?? null);
+    this.board.annotate(notes);
+    const when = row ? el("strong", {}, `After ${count(row.at)} ${this.unit}.`) : "";
+    this.caption.replaceChildren(...spaced([when, ...words, STEP]));
   }
 }
 

@@ -1,9 +1,9 @@
 // The game on the board: the form that sets it up, moves and replies, steps through the game, and insights.
 
 import { Board } from "./board.js";
-import { byId, capital, el, get, keep, newSeed, NOBODY, option } from "./base.js";
-import { positionAfter, post, sentence, trainedName, writeLink } from "./base.js";
-import { insightOf, showReview } from "./insight.js";
+import { button, byId, capital, el, get, keep, newSeed, NOBODY, option } from "./base.js";
+import { positionAfter, post, sentence, spaced, trainedName, writeLink } from "./base.js";
+import { insightOf, reviewOf, showReview } from "./insight.js";
 
 const OTHER = "other";
 const WATCH = "watch"; // the seat of a visitor who watches
@@ -158,6 +158,49 @@ export class Table {
     this.showSteps();
     this.say(this.inWords());
     this.look();
+    await this.tellStory(turn);
+  }
+
+  // After a game against an agent: the move that decided it, and what to do next.
+  async tellStory(turn) {
+    const { game, opponent, first, second } = this.state;
+    byId("story").hidden = true;
+    if (first && second) return this.titleReplay(first, second);
+    if (!this.shown.over || this.watched || opponent === NOBODY) return;
+    const won = this.shown.winner === this.mine;
+    const { plies, complete } = await reviewOf(this.line).catch(() => ({ plies: [] }));
+    if (turn !== this.turn) return;
+    // A blunder is shown by the result before it, for the visitor: 1, 0 or -1.
+    const mine = plies.filter((one) => one.blunder && (one.ply - 1) % 2 === this.mine);
+    const last = mine.at(-1);
+    const had = last && (this.mine ? -1 : 1) * plies[last.ply - 1].outcome > 0 ? "winning" : "safe";
+    const text = last && !won
+      ? `You were ${had} until move ${last.ply}.`
+      : mine.length ? "Your opponent gave back what you had given away."
+      : complete ? (won ? "You made no mistake." : "You gave nothing away in this game.") : "";
+    const retry = () => this.open({ ...this.state, moves: this.line.history[last.ply - 1], at: undefined });
+    const level = Number(/^level:(\d+)$/.exec(opponent)?.[1]);
+    const next = `level:${level + 1}`;
+    const harder = won && level && has(this.setup.opponent, next);
+    const act = (shown, action) => button(shown, () => this.attempt(action), { class: "main" });
+    byId("story").replaceChildren(
+      el("p", {}, text),
+      el("div", { class: "buttons" },
+        last && !won && act("Try again from there", retry),
+        harder && act(`Next: level ${level + 1}`, () => this.begin({ game, opponent: next })),
+      ),
+    );
+    byId("story").hidden = !text;
+  }
+
+  // Over a game from a list: its players and result, and the way back to the list.
+  titleReplay(first, second) {
+    const { over, winner, ply } = this.line;
+    const result = !over ? "not over" : winner === null ? "drawn" : `won by ${winner ? second : first}`;
+    const back = history.length > 1 && button("‹ Back to the list", () => history.back());
+    const title = `${first} first, ${second} second: ${result} after ${ply} moves.`;
+    byId("story").replaceChildren(el("p", {}, title), el("div", { class: "buttons" }, back));
+    byId("story").hidden = false;
   }
 
   // The state for a link, in which the last position of a game has no number.
@@ -230,7 +273,7 @@ export class Table {
     this.say(`${this.said}${name} is thinking…`);
     byId("board").classList.add("thinking");
     const first = !this.answered.has(`${game} ${opponent}`);
-    const hint = `${name} is thinking… Its first move takes longer.`;
+    const hint = SIZED.test(game) ? "The server prepares this board: up to half a minute, once." : `${name} is thinking… Its first move takes longer.`;
     const slow = later(() => turn === this.turn && first && this.say(hint));
     try {
       const { position } = await post("/api/reply", { game, moves, opponent, seed: Number(seed) });
@@ -309,16 +352,15 @@ export class Table {
     const [thoughts, exact, review] = ["thoughts", "exact", "review"].map((name) => byId(`show-${name}`).checked);
     const noted = !this.shown.over && (thoughts || exact);
     byId("thinker-row").hidden = !thoughts;
-    byId("play").classList.toggle("shows-thoughts", thoughts); // so that the board keeps room for them
-    byId("play").classList.toggle("shows-exact", exact);
+    byId("play").classList.toggle("noted", thoughts || exact); // so that the board keeps room for them
     if (!review) byId("review").hidden = true;
     if (!review) this.mark(new Set());
-    const note = ({ notes, text }) => {
+    const note = ({ notes, words }) => {
       if (late()) return;
       this.board.annotate(notes);
-      byId("insight").textContent = text;
+      byId("insight").replaceChildren(...spaced(words));
     };
-    if (!noted) note({ notes: new Map(), text: "" });
+    if (!noted) note({ notes: new Map(), words: [] });
     const chosen = byId("thinker").value;
     const thinker = chosen === "opponent" ? this.player(this.shown.seat) : chosen;
     try {
@@ -395,7 +437,7 @@ export class Table {
     if (named) return `${named === YOU ? "You" : named} (${side})`;
     if (opponent === NOBODY) return capital(side);
     const listed = this.setup.named.find((one) => one.name === opponent);
-    const shown = listed ? listed.shown : opponent.replace(/^(file|league):/, "");
+    const shown = listed ? listed.shown : opponent.replace(/^(file|league):/, "").replace(/^level:/, "Level ");
     return this.watched ? `${shown} (${side})` : shown;
   }
 

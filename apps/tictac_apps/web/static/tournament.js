@@ -156,13 +156,14 @@ function ratingTable({ players, anchor }, game) {
   const scale = el("span", { class: "hidden" }, "on a scale");
   const wide = (forfeited ? ["games", "forfeits"] : ["games"]).map((name) => [name, "number wide"]);
   const heads = [["player", ""], ["Elo (95 %)", "number"], [scale, "scale"], ["score, %", judged ? "number wide" : "number"], ...wide];
-  if (judged) heads.push(["exact verdict", ""]);
+  const large = players.some((one) => one.mistakes !== null && one.mistakes !== undefined);
+  if (judged) heads.push([large ? "mistakes in known positions" : "exact verdict", ""]);
   return tableOf("ratings", heads, rows);
 }
 
 function truthOf({ player, unbeatable, beaten_first, beaten_second, mistakes }, game) {
   if (unbeatable) return el("strong", { class: "good" }, "✓ unbeatable");
-  if (mistakes !== null) return `${percent(mistakes)} % mistakes`;
+  if (mistakes !== null) return `${percent(mistakes)} %`;
   if (unbeatable === null) return "–";
   const seats = [["first", beaten_first], ["second", beaten_second]].filter(([, moves]) => moves !== null);
   const links = seats.map(([seat, moves]) => {

@@ -8,8 +8,9 @@ import { Learning } from "./learning.js";
 
 const [EVERY, LONGEST] = [500, 5000]; // milliseconds between two looks, and at most between two attempts
 const KEY = "training"; // under which the token outlives a reload
-const BEGIN = "Press Train. A chart will show here how good the agent becomes.";
-const ENDED = { done: "The training is over: ", stopped: "Stopped: ", proven: "The training is over: " };
+const BEGIN = "Press Train, and watch the agent learn the colours of the rims: the truth about each move.";
+const ENDED = { done: "The training is over: ", stopped: "Stopped: " };
+const FORGOTTEN = "The server was restarted, and this training is lost. Press Train to begin it again.";
 const STARTING = "The training is starting. This takes a few seconds.";
 const LOST = "The server cannot be reached. The page keeps trying…";
 const STEPS =
@@ -44,7 +45,7 @@ export class Training {
     this.status = el("p", { class: "status left", role: "status" }, BEGIN);
     const submit = (event) => event.preventDefault() || this.run(() => this.start());
     const buttons = el("div", { class: "buttons" }, this.begin, this.stop, this.play);
-    this.keeper = new Keeper(trouble);
+    this.keeper = new Keeper();
     const report = [this.status, this.progress, this.learning.element, this.keeper.element];
     byId("train").append(
       el("div", { class: "two" },
@@ -52,6 +53,7 @@ export class Training {
         el("div", {}, el("section", { class: "card", "aria-label": "Progress and results" }, report), this.lesson.element),
       ),
     );
+    this.plan.onChoice((game) => this.stop.disabled && this.learning.clear(game, null));
     if (stored(KEY, true)) this.run(() => this.resume());
   }
 
@@ -61,7 +63,8 @@ export class Training {
     try {
       await training();
     } catch (error) {
-      this.trouble(error.message);
+      if (error.status === 404) this.forgotten();
+      else this.trouble(error.message);
     } finally {
       this.begin.disabled = false;
       this.stop.disabled = true;
@@ -71,22 +74,22 @@ export class Training {
   async start() {
     const plan = this.plan.chosen();
     const { token } = await post("/api/training/begin", plan);
-    store(KEY, token, true);
+    store(KEY, JSON.stringify({ token, plan }), true);
     this.status.textContent = STARTING;
     await this.follow(token, plan.game);
   }
 
-  // After a reload: the training that was begun in this tab, as long as the server knows it.
+  // After a reload: the training that was begun in this tab, and its form, which outlives the server's memory.
   async resume() {
-    const token = stored(KEY, true);
-    try {
-      const { plan } = await patiently("/api/training/look", { token }, () => this.lost());
-      this.plan.show(plan);
-      await this.follow(token, plan.game);
-    } catch (error) {
-      if (error.status !== 404) throw error;
-      store(KEY, null, true);
-    }
+    const { token, plan } = JSON.parse(stored(KEY, true));
+    this.plan.show(plan);
+    await this.follow(token, plan.game);
+  }
+
+  forgotten() {
+    this.status.textContent = FORGOTTEN;
+    this.progress.hidden = true;
+    this.play.disabled = true;
   }
 
   async follow(token, game) {
@@ -118,11 +121,14 @@ export class Training {
     this.progress.max = total;
     this.progress.value = done;
     if (starting) this.progress.removeAttribute("value"); // the bar moves, as the time is unknown
-    this.status.textContent = starting ? STARTING : `${ENDED[state] ?? ""}${count(done)} of ${count(total)} ${unit}.`;
+    const proven = state === "proven";
+    if (proven) this.progress.value = total;
+    this.status.textContent = proven ? `The training is over: ${count(done)} of at most ${count(total)} ${unit} were enough.` : starting ? STARTING : `${ENDED[state] ?? ""}${count(done)} of ${count(total)} ${unit}.`;
     if (state === "failed") this.status.textContent = `The training failed: ${reason}`;
     if (state === "waiting") this.status.textContent = `Your training waits: it is number ${place} in the queue. Press Stop to leave the queue.`;
     this.lesson.offer(lessons, unit);
     this.play.disabled = !saved;
+    this.play.textContent = proven ? "Try to beat it" : "Play your agent";
     this.play.classList.toggle("main", saved && state !== "running");
     this.keeper.offer(this.token, { saved, kept, plan });
     this.trained = { name: `training:${this.token}`, shown: trainedName({ kept, plan, done, unit }) };
@@ -130,6 +136,7 @@ export class Training {
 
   async end() {
     this.stop.disabled = true;
+    this.status.textContent = "Stopping…";
     const stopped = patiently("/api/training/stop", { token: this.token }, () => this.lost());
     await stopped.catch((error) => this.trouble(error.message));
   }
@@ -139,7 +146,7 @@ export class Training {
     const { kept } = this.keeper;
     if (kept) this.trained = { name: `league:${kept}`, shown: kept };
     setup.named = [...setup.named.filter((one) => one.name !== this.trained.name), this.trained];
-    location.hash = linkTo({ view: "play", game: this.game, opponent: this.trained.name, seat: "first", seed: newSeed() });
+    location.hash = linkTo({ view: "play", game: this.game, opponent: this.trained.name, seat: this.learning.weakSeat, seed: newSeed() });
   }
 }
 
@@ -177,11 +184,11 @@ class Plan {
     this.seed = el("input", { type: "number", min: 0, max: menu.most_seed, value: 0, required: true });
     const label = (shown, input) => el("label", {}, shown, input);
     this.summary = el("summary", {});
-    this.element = el("details", { open: true, class: "plan" }, this.summary,
+    this.note = el("p", { class: "soft", role: "status" });
+    this.element = el("div", { class: "form" }, label("Game", this.game), this.note, this.details = el("details", { class: "plan" }, this.summary,
       el("div", { class: "form" },
         label("Agent", this.agent),
         label("Starting settings", this.preset),
-        label("Game", this.game),
         label("Training opponent", this.opponent),
         label("Seat in training", this.seat),
         field(this.unit, this.total, this.totalLimits),
@@ -189,9 +196,15 @@ class Plan {
           field("Seed", this.seed, limitsOf("seed", range(0, menu.most_seed)))),
         el("label", { class: "check" }, this.proven, "Stop as soon as it is unbeatable"),
       ),
-    );
+    ));
     this.first = null;
     this.onGame();
+  }
+
+  // Calls `shown` with the game now, and whenever another is chosen.
+  onChoice(shown) {
+    this.game.addEventListener("change", () => shown(this.game.value));
+    return shown(this.game.value);
   }
 
   // Another game: its good plan, if that is a different one.
@@ -199,6 +212,8 @@ class Plan {
     const first = this.menu.first[this.game.value] ?? this.menu.first[""];
     if (first !== this.first) {
       this.first = first;
+      const changed = this.agent.value !== first.agent && this.details.open;
+      this.note.textContent = changed ? `For this game ${first.agent} was chosen: it learns better here than ${this.agent.value}.` : "";
       this.agent.value = first.agent;
       this.choose(first.preset);
     } else this.update();
@@ -225,7 +240,7 @@ class Plan {
     const step = Number(this.total.step);
     if (Number(this.total.value) % step) this.total.value = Math.ceil(this.total.value / step) * step;
     const length = `${count(Number(this.total.value))} ${this.unit.textContent.toLowerCase()}`;
-    this.summary.textContent = `${this.agent.value}, ${length}`;
+    this.summary.textContent = `Settings: ${this.agent.value}, ${length}`;
   }
 
   // Shows the plan of a preset; the usual one is that of the game, if there is one.
@@ -273,7 +288,7 @@ class Plan {
   // On a narrow screen the form makes room for the results.
   close() {
     if (!narrow.matches) return;
-    this.element.open = false;
+    this.details.open = false;
     scrollTo(0, 0);
   }
 
@@ -367,8 +382,8 @@ class Lesson {
       el("td", {}, i + 1),
       el("td", {}, el("span", { class: `dot seat${seat}` }), this.line.sides[seat]),
       el("td", {}, `${move === null ? "" : `${move}, `}after ${ply}`),
-      el("td", { class: "number" }, before.toFixed(7)),
-      el("td", { class: `number ${up ? "up" : "down"}` }, `${up ? "▲" : "▼"} ${after.toFixed(7)}`),
+      el("td", { class: "number" }, before.toFixed(4)),
+      el("td", { class: `number ${up ? "up" : "down"}` }, `${up ? "▲" : "▼"} ${after.toFixed(4)}`),
     );
   }
 
