@@ -202,8 +202,10 @@ class LiveBoard {
     if (!saved || this.asked === position) return;
     this.asked = position;
     const fields = { game: this.game, moves: position.moves, opponent: `training:${this.token}`, seed: 0 };
-    this.kept = { moves: position.moves, thoughts: await post("/api/thoughts", fields) };
-    if (position === this.position) this.note(this.kept.thoughts, null);
+    const found = await post("/api/thoughts", fields).catch(() => null);
+    if (!found || position !== this.position) return;
+    this.kept = { moves: position.moves, thoughts: found };
+    this.note(found, null);
   }
 
   note(thoughts, row) {

@@ -120,11 +120,13 @@ export class Tournament {
   }
 }
 
-function inWords({ games, distinct, anchor, resampled, first_advantage: { value, low, high } }) {
+function inWords({ games, distinct, players, anchor, resampled, first_advantage: { value, low, high } }) {
+  const bounded = players.some((one) => one.player !== anchor && one.low !== null && one.high !== null);
+  const range = bounded ? "The brackets hold the 95 % interval" : `${anchor} took no point, so that each rating has only a lower bound (95 %)`;
   const first = { elo: value, low, high };
   return (
     `${count(games)} games were played, ${distinct === games ? "all" : count(distinct)} of them different. ` +
-    `Ratings are in Elo points, and ${anchor} has 0. The brackets hold the 95 % interval, from resampling ${resampled}. ` +
+    `Ratings are in Elo points, and ${anchor} has 0. ${range}, from resampling ${resampled}. ` +
     `Playing first is worth ${ratingText(first)} Elo points.`
   );
 }

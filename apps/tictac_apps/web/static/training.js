@@ -53,7 +53,7 @@ export class Training {
         el("div", {}, el("section", { class: "card", "aria-label": "Progress and results" }, report), this.lesson.element),
       ),
     );
-    this.plan.onChoice((game) => this.stop.disabled && this.learning.clear(game, null));
+    this.plan.onChoice((game) => this.token === null && this.learning.clear(game, null));
     if (stored(KEY, true)) this.run(() => this.resume());
   }
 
