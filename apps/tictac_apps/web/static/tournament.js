@@ -122,7 +122,7 @@ export class Tournament {
 
 function inWords({ games, distinct, players, anchor, resampled, first_advantage: { value, low, high } }) {
   const bounded = players.some((one) => one.player !== anchor && one.low !== null && one.high !== null);
-  const range = bounded ? "The brackets hold the 95 % interval" : `${anchor} took no point, so that each rating has only a lower bound (95 %)`;
+  const range = bounded ? "The brackets hold the 95 % interval" : `Each rating has one bound only (95 %), as no chain of results leads to ${anchor} and back`;
   const first = { elo: value, low, high };
   return (
     `${count(games)} games were played, ${distinct === games ? "all" : count(distinct)} of them different. ` +
