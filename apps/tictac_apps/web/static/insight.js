@@ -103,7 +103,7 @@ function thoughtPart(kind, move, best, framed) {
     if (move.proven !== null) ({ sign, properties } = tint(move.proven, framed));
   } else {
     const percent = Math.round(100 * move.chance);
-    [number, spoken, sign] = [`${percent}%`, `chance ${percent} per cent`, ""];
+    [number, spoken, sign] = [`${percent}%`, `chance ${percent} per cent`, `${percent}%`];
     properties = { ...properties, vars: { hue: "var(--accent)", much: move.chance } };
   }
   const inside = () => [el("b", {}, sign), el("span", { class: "number" }, number)];
