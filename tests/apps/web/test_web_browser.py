@@ -871,3 +871,13 @@ def test_a_folder_fits_a_phone_and_passes_axe(browser: Any, folder: str, scheme:
         phone.open(f"{link}&opponent=nobody")
         phone.check_access(strict=True, preload=False)  # preloading asks for style sheets, which is refused in a folder
     phone.close()
+
+
+@slow
+def test_a_refused_name_is_told_at_its_field(visitor: Visitor) -> None:
+    page = train(visitor, 60, ".keep:not([hidden])")
+    page.fill("[name=agent-name]", "random")
+    page.click(".keep button")
+    page.wait_for_selector(".keep .bad")
+    assert page.is_hidden("#trouble") and page.locator(".keep a").count() == 0
+    visitor.wrong.clear()  # the browser logs the refusal
