@@ -66,11 +66,11 @@ def telling_position(game: Game) -> Position:
     start = Position.start(game)
 
     def differing_pairs(position: Position) -> tuple[int, int]:
-        results = Counter(move.outcome for move in exact_values(solver, position, TELLING_SECONDS).moves)
-        known = [count for outcome, count in results.items() if outcome is not None]
+        outcomes = [move.outcome for move in exact_values(solver, position, TELLING_SECONDS).moves]
+        counts = Counter(outcome for outcome in outcomes if outcome is not None).values()
         # Of equals the one after the most central move.
         from_centre = min((abs(2 * action - game.num_actions + 1) for action in position.moves), default=0)
-        return (sum(known) ** 2 - sum(count**2 for count in known)) // 2, -from_centre
+        return (sum(counts) ** 2 - sum(count**2 for count in counts)) // 2, -from_centre
 
     after = (start.play(action) for action in start.legal_actions)
     return max([start, *(position for position in after if not position.is_over)], key=differing_pairs)
@@ -124,7 +124,7 @@ class LiveTraining:
         self.stopping = threading.Event()
         self.proven = False
         at_hand = self.plan.is_small or self._known
-        self.film = self.watched = telling_position(self.rules) if at_hand else Position.start(self.rules)
+        self.filmed = self.watched = telling_position(self.rules) if at_hand else Position.start(self.rules)
         self._output = output
         self._allowance = Allowance()
         self._saved = self._reported = 0.0
@@ -231,7 +231,7 @@ class LiveTraining:
             lines=WinDrawLoss(*map(sum, zip(*(seat.lines for seat in seats), strict=True))) if seats else None,
             mistakes=judgement.mistakes,
             perfect=None if seats or perfect is None else reports.AgainstPerfect(*perfect, judgement.exact),
-            opinion=self.opinion_of(self.film),
+            opinion=self.opinion_of(self.filmed),
         )
 
     def climb(self, last: bool = False) -> None:

@@ -117,7 +117,7 @@ function exactPart(move) {
   return { spoken: move.text + (move.best ? ", best" : ""), element };
 }
 
-export const signed = (value) => `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(2)}`;
+const signed = (value) => `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(2)}`;
 
 function compact(number) {
   if (number < 10_000) return String(number);

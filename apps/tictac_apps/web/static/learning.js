@@ -15,7 +15,7 @@ export class Learning {
     this.live = new LiveBoard();
     this.main = el("div");
     this.curves = el("div", { class: "curves" });
-    this.element = el("div", { hidden: true },
+    this.element = el("div", {},
       this.truth.element,
       el("div", { class: "learning" }, this.live.element, this.main),
       this.curves,
@@ -25,7 +25,6 @@ export class Learning {
   // Before a training (token: null) the board shows the truth about each move, which is what there is to learn.
   clear(game, token) {
     this.rows = [];
-    this.element.hidden = false;
     this.truth.clear();
     this.main.replaceChildren();
     this.curves.replaceChildren();
@@ -119,19 +118,30 @@ function replay({ seat, moves, ply }, agent, game) {
 class LiveBoard {
   constructor() {
     const root = el("div");
-    this.board = new Board(root, { play: (move) => this.go(move.then), illegal: () => {} });
+    // What the visitor does stops the film.
+    const visit = (moves) => {
+      this.playing = null;
+      return this.go(moves);
+    };
+    const choose = () => {
+      this.playing = null;
+      return this.look(Number(this.slider.value));
+    };
+    this.board = new Board(root, { play: (move) => visit(move.then), illegal: () => {} });
     this.caption = el("p", { class: "soft" });
-    this.back = button("‹ Back", () => this.go(this.position.history[this.position.ply - 1]));
-    this.first = button("« Start", () => this.go(""));
-    this.slider = el("input", { type: "range", min: 0, "aria-label": "Moment of the training", oninput: () => this.look(Number(this.slider.value)) });
-    this.run = button("▶", () => this.play(), { "aria-label": "Play the film of the training", title: "Play the film of the training" });
-    this.reel = el("div", { class: "film", hidden: true }, this.run, this.slider);
+    this.back = button("‹ Back", () => visit(this.position.history[this.position.ply - 1]));
+    this.first = button("« Start", () => visit(""));
+    this.slider = el("input", { type: "range", min: 0, "aria-label": "Moment of the training", oninput: choose });
+    const title = "Play the film of the training, or stop it";
+    const run = button("▶", () => this.play(), { "aria-label": title, title });
+    this.reel = el("div", { class: "film", hidden: true }, run, this.slider);
     const buttons = el("div", { class: "buttons" }, this.first, this.back);
     this.element = el("section", { class: "live", "aria-label": "Its thoughts as it learns" }, root, this.reel, buttons, this.caption);
   }
 
   open(game, token) {
     Object.assign(this, { game, token, position: null, asked: null, kept: null, rows: [], moment: null, truths: new Map() });
+    this.playing = null; // the run of the film that goes on
     this.reel.hidden = true;
     return this.go("");
   }
@@ -156,11 +166,12 @@ class LiveBoard {
   }
 
   async play() {
-    const { token } = this;
-    for (let at = 0; at < this.rows.length && token === this.token; at += 1) {
+    const run = (this.playing = this.playing ? null : {});
+    for (let at = 0; run && run === this.playing && at < this.rows.length; at += 1) {
       await this.look(at);
       await new Promise((done) => setTimeout(done, FRAME));
     }
+    if (run === this.playing) this.playing = null;
   }
 
   // The moves to the position of which thoughts are needed; null if there is none yet, or the game is over there.

@@ -158,7 +158,7 @@ export class Table {
     this.showSteps();
     this.say(this.inWords());
     this.look();
-    await this.tellStory(turn);
+    this.tellStory(turn); // not awaited: a new game need not wait for the review of the last one
   }
 
   // After a game against an agent: the move that decided it, and what to do next.
@@ -193,11 +193,11 @@ export class Table {
     byId("story").hidden = !text;
   }
 
-  // Over a game from a list: its players and result, and the way back to the list.
+  // Over a game from a list or a verdict: its players and result, and the way back.
   titleReplay(first, second) {
     const { over, winner, ply } = this.line;
     const result = !over ? "not over" : winner === null ? "drawn" : `won by ${winner ? second : first}`;
-    const back = history.length > 1 && button("‹ Back to the list", () => history.back());
+    const back = history.length > 1 && button("‹ Back", () => history.back());
     const title = `${first} first, ${second} second: ${result} after ${ply} moves.`;
     byId("story").replaceChildren(el("p", {}, title), el("div", { class: "buttons" }, back));
     byId("story").hidden = false;
@@ -273,7 +273,9 @@ export class Table {
     this.say(`${this.said}${name} is thinking…`);
     byId("board").classList.add("thinking");
     const first = !this.answered.has(`${game} ${opponent}`);
-    const hint = SIZED.test(game) ? "The server prepares this board: up to half a minute, once." : `${name} is thinking… Its first move takes longer.`;
+    const hint = SIZED.test(game) 
+      ? "The server prepares this board. It does so once, and it takes a while."
+      : `${name} is thinking… Its first move takes longer.`;
     const slow = later(() => turn === this.turn && first && this.say(hint));
     try {
       const { position } = await post("/api/reply", { game, moves, opponent, seed: Number(seed) });

@@ -10,7 +10,8 @@ const [EVERY, LONGEST] = [500, 5000]; // milliseconds between two looks, and at 
 const KEY = "training"; // under which the token outlives a reload
 const BEGIN = "Press Train, and watch the agent learn the colours of the rims: the truth about each move.";
 const ENDED = { done: "The training is over: ", stopped: "Stopped: " };
-const FORGOTTEN = "The server was restarted, and this training is lost. Press Train to begin it again.";
+const FORGOTTEN = "This training is lost: the server was restarted, or has forgotten it. Press Train to begin it again.";
+const STOPPING = "Stopping…";
 const STARTING = "The training is starting. This takes a few seconds.";
 const LOST = "The server cannot be reached. The page keeps trying…";
 const STEPS =
@@ -53,7 +54,9 @@ export class Training {
         el("div", {}, el("section", { class: "card", "aria-label": "Progress and results" }, report), this.lesson.element),
       ),
     );
-    this.plan.onChoice((game) => this.token === null && this.learning.clear(game, null));
+    const invite = () => this.token === null && this.learning.clear(this.plan.game.value, null);
+    this.plan.game.addEventListener("change", invite);
+    invite();
     if (stored(KEY, true)) this.run(() => this.resume());
   }
 
@@ -63,8 +66,7 @@ export class Training {
     try {
       await training();
     } catch (error) {
-      if (error.status === 404) this.forgotten();
-      else this.trouble(error.message);
+      this.trouble(error.message);
     } finally {
       this.begin.disabled = false;
       this.stop.disabled = true;
@@ -86,14 +88,8 @@ export class Training {
     await this.follow(token, plan.game);
   }
 
-  forgotten() {
-    this.status.textContent = FORGOTTEN;
-    this.progress.hidden = true;
-    this.play.disabled = true;
-  }
-
   async follow(token, game) {
-    Object.assign(this, { token, game });
+    Object.assign(this, { token, game, stopping: false });
     this.lesson.clear(game, token);
     this.learning.clear(game, token);
     this.play.disabled = true;
@@ -103,7 +99,10 @@ export class Training {
     for (;;) {
       const { watched } = this.learning.live;
       const fields = { token, since: this.learning.rows.length, ...(watched === null ? {} : { moves: watched }) };
-      const report = await patiently("/api/training/look", fields, () => this.lost());
+      const report = await patiently("/api/training/look", fields, () => this.lost()).catch((error) => {
+        if (error.status !== 404) throw error;
+      });
+      if (!report) return this.forgotten();
       const over = !["waiting", "running"].includes(report.state);
       this.show(report);
       await this.learning.show(report, over);
@@ -116,14 +115,24 @@ export class Training {
     this.status.textContent = LOST;
   }
 
+  forgotten() {
+    this.status.textContent = FORGOTTEN;
+    this.progress.hidden = true;
+    this.play.disabled = true;
+  }
+
   show({ done, total, unit, state, place, reason, plan, lessons, saved, kept }) {
     const starting = state === "running" && !done;
     this.progress.max = total;
     this.progress.value = done;
     if (starting) this.progress.removeAttribute("value"); // the bar moves, as the time is unknown
+    this.status.textContent = starting ? STARTING : `${ENDED[state] ?? ""}${count(done)} of ${count(total)} ${unit}.`;
     const proven = state === "proven";
-    if (proven) this.progress.value = total;
-    this.status.textContent = proven ? `The training is over: ${count(done)} of at most ${count(total)} ${unit} were enough.` : starting ? STARTING : `${ENDED[state] ?? ""}${count(done)} of ${count(total)} ${unit}.`;
+    if (proven) {
+      this.progress.value = total;
+      this.status.textContent = `The training is over: ${count(done)} of at most ${count(total)} ${unit} were enough.`;
+    }
+    if (state === "running" && this.stopping) this.status.textContent = STOPPING;
     if (state === "failed") this.status.textContent = `The training failed: ${reason}`;
     if (state === "waiting") this.status.textContent = `Your training waits: it is number ${place} in the queue. Press Stop to leave the queue.`;
     this.lesson.offer(lessons, unit);
@@ -136,7 +145,8 @@ export class Training {
 
   async end() {
     this.stop.disabled = true;
-    this.status.textContent = "Stopping…";
+    this.stopping = true;
+    this.status.textContent = STOPPING;
     const stopped = patiently("/api/training/stop", { token: this.token }, () => this.lost());
     await stopped.catch((error) => this.trouble(error.message));
   }
@@ -146,7 +156,8 @@ export class Training {
     const { kept } = this.keeper;
     if (kept) this.trained = { name: `league:${kept}`, shown: kept };
     setup.named = [...setup.named.filter((one) => one.name !== this.trained.name), this.trained];
-    location.hash = linkTo({ view: "play", game: this.game, opponent: this.trained.name, seat: this.learning.weakSeat, seed: newSeed() });
+    const { game, learning, trained } = this;
+    location.hash = linkTo({ view: "play", game, opponent: trained.name, seat: learning.weakSeat, seed: newSeed() });
   }
 }
 
@@ -185,7 +196,7 @@ class Plan {
     const label = (shown, input) => el("label", {}, shown, input);
     this.summary = el("summary", {});
     this.note = el("p", { class: "soft", role: "status" });
-    this.element = el("div", { class: "form" }, label("Game", this.game), this.note, this.details = el("details", { class: "plan" }, this.summary,
+    this.details = el("details", { class: "plan" }, this.summary,
       el("div", { class: "form" },
         label("Agent", this.agent),
         label("Starting settings", this.preset),
@@ -196,24 +207,19 @@ class Plan {
           field("Seed", this.seed, limitsOf("seed", range(0, menu.most_seed)))),
         el("label", { class: "check" }, this.proven, "Stop as soon as it is unbeatable"),
       ),
-    ));
+    );
+    this.element = el("div", { class: "form" }, label("Game", this.game), this.note, this.details);
     this.first = null;
     this.onGame();
-  }
-
-  // Calls `shown` with the game now, and whenever another is chosen.
-  onChoice(shown) {
-    this.game.addEventListener("change", () => shown(this.game.value));
-    return shown(this.game.value);
   }
 
   // Another game: its good plan, if that is a different one.
   onGame() {
     const first = this.menu.first[this.game.value] ?? this.menu.first[""];
     if (first !== this.first) {
+      const changed = this.first && this.agent.value !== first.agent;
+      this.note.textContent = changed ? `For this game the form proposes ${first.agent}.` : "";
       this.first = first;
-      const changed = this.agent.value !== first.agent && this.details.open;
-      this.note.textContent = changed ? `For this game ${first.agent} was chosen: it learns better here than ${this.agent.value}.` : "";
       this.agent.value = first.agent;
       this.choose(first.preset);
     } else this.update();
