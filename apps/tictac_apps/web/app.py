@@ -29,6 +29,7 @@ from tictac_apps.web.insight import (
     page_scores,
     review,
     seed_of,
+    telling_position,
     thoughts,
     title,
 )
@@ -169,8 +170,10 @@ class Server:
                 api.append(route("GET", f"{path}/games", results.games, raters))
         if league := self.league:
             api.append(route("GET", "/league/agent", league.agents.download, players))
+            api.append(route("GET", "/league/training", league.agents.training, players))
         if trainings := self.trainings:
             api.append(route("GET", "/training/menu", trainings.menu, players))
+            api.append(route("GET", "/training/position", self.telling, searchers))
             api.append(route("POST", "/training/begin", partial(trainings.begin, self.opponents), players))
             api.append(route("POST", "/training/look", trainings.look))
             api.append(route("POST", "/training/stop", trainings.stop, players))
@@ -254,6 +257,11 @@ class Server:
         position = self._to_play(fields)
         left = max(0.0, self.limits.exact_seconds - fields.waited)
         return exact_values(own_solver(position.game), position, left)
+
+    def telling(self, fields: Fields) -> dict[str, str]:
+        """The moves to the position of a game that shows most of what there is to learn."""
+        self.opponents.admit(fields.game)
+        return {"moves": telling_position(fields.game).to_moves()}
 
     def review(self, fields: Fields) -> Review:
         """The exact value of each position of a game."""

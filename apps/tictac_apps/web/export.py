@@ -43,7 +43,6 @@ KIND = "tictac export-page"
 """The kind of folder that `RECORD` states; it also names the files of the export."""
 CHANGES = (
     (r'^ *<link rel="stylesheet" href="views\.css">\n', ""),
-    (r'(?<= id="show-thoughts")(?=>)', " checked"),
     (r'(?<= id="show-exact")(?=>)', " checked"),
     (r"Play, watch and train tic-tac-toe and Connect Four agents\.", "Play tic-tac-toe and Connect Four."),
 )

@@ -6,6 +6,7 @@ import functools
 import math
 import threading
 import time
+from collections import Counter
 from dataclasses import dataclass, replace
 
 from tictac_apps.web.value_display import Explanation, Thought, explain
@@ -26,6 +27,8 @@ FULL = 100
 """The score that the well-known solver page gives a column that cannot be played."""
 TABLE_MEGABYTES = 32
 GAMES_A_THREAD = 3
+TELLING_SECONDS = 0.2
+"""For the values of a position's moves, when the position of the film is chosen."""
 _OF_THREAD = threading.local()
 
 
@@ -190,6 +193,26 @@ def _value_of(position: Position, bounds: Bounds) -> ExactValue:
     stones = moves_to_win(position.game, position.ply, score) if score else None
     outcome = "win" if score > 0 else "loss" if score else "draw"
     return ExactValue(score, outcome, stones, value_in_words(position.game, position.ply, score))
+
+
+def telling_position(game: Game) -> Position:
+    """The start or a position a move later, in whichever most pairs of moves differ in their result.
+
+    There an agent's values have most to learn: at the start of tic-tac-toe all moves are draws. It is the start if the
+    results are not known at once.
+    """
+    solver = own_solver(game)
+    start = Position.start(game)
+
+    def differing_pairs(position: Position) -> tuple[int, int]:
+        outcomes = [move.outcome for move in exact_values(solver, position, TELLING_SECONDS).moves]
+        counts = Counter(outcome for outcome in outcomes if outcome is not None).values()
+        # Of equals the one after the most central move.
+        from_centre = min((abs(2 * action - game.num_actions + 1) for action in position.moves), default=0)
+        return (sum(counts) ** 2 - sum(count**2 for count in counts)) // 2, -from_centre
+
+    after = (start.play(action) for action in start.legal_actions)
+    return max([start, *(position for position in after if not position.is_over)], key=differing_pairs)
 
 
 @dataclass(frozen=True)

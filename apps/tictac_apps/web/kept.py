@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import shutil
@@ -10,6 +11,7 @@ import tempfile
 import threading
 import unicodedata
 import weakref
+from dataclasses import asdict
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote, unquote
@@ -23,7 +25,7 @@ from tictac_env.arena.game_record import name_of_game
 from tictac_env.games import Game, get_game
 from tictac_env.policies import POLICIES, own_game
 from tictac_env.policies.loading import AGENT_FILES
-from tictac_env.storage import archive_in, sha256, writing
+from tictac_env.storage import archive_in, save_text, sha256, writing
 
 SHORTEST, LONGEST = 2, 24
 """The characters of a name."""
@@ -46,9 +48,9 @@ class KeptAgent(NamedTuple):
 class KeptAgents:
     """The kept agents of each game, by name.
 
-    The file of an agent is FOLDER/GAME/NAME.npz or .zip, the game's name as in an address ("%3A" for ":"). If a file is
-    deleted, its agent is gone at once; files put there by hand are seen when the server starts. Files that are damaged
-    or of another game are skipped with a message.
+    The file of an agent is FOLDER/GAME/NAME.npz or .zip, the game's name as in an address ("%3A" for ":"). Beside it
+    NAME.training.json tells how it learned. If a file is deleted, its agent is gone at once; files put there by hand
+    are seen when the server starts. Files that are damaged or of another game are skipped with a message.
 
     Args:
         limits: the server's: their number and bytes.
@@ -120,7 +122,15 @@ class KeptAgents:
             raise Refused(f"no agent called {name!r} is kept here for {title(game)}", 404)
         return agent
 
-    def keep(self, text: str, game: Game, file: Path, earlier: str = "", address: str = "") -> str:
+    def keep(
+        self,
+        text: str,
+        game: Game,
+        file: Path,
+        earlier: str = "",
+        address: str = "",
+        report: dict[str, object] | None = None,
+    ) -> str:
         """Copies the file of an agent, and returns the name of the copy.
 
         Args:
@@ -129,6 +139,7 @@ class KeptAgents:
             file: the agent's file.
             earlier: the name of a copy by the same owner, which may be replaced; "" for none.
             address: the owner's address.
+            report: the progress of its training, for `training`; None if it was not trained here.
 
         Raises:
             Refused: there is no file, the name is not allowed or is taken, there are too many agents or they are too
@@ -151,7 +162,7 @@ class KeptAgents:
             if len(content) > limits.kept_agent_bytes:
                 most = f"at most {limits.kept_agent_bytes:,} are kept; train a smaller agent, or for a shorter time"
                 raise Refused(f"this agent has {len(content):,} bytes; {most}", 413)
-            used = sum(agent.path.stat().st_size for other in self.games() for agent in self.agents(other))
+            used = sum(path.stat().st_size for path in self.folder.glob("*/*"))
             if used + len(content) > limits.kept_bytes:
                 raise Refused(f"the agents kept here fill the {limits.kept_bytes:,} bytes they may; {CAN_DELETE}", 409)
             if wait := self._rates.wait(address):
@@ -160,8 +171,21 @@ class KeptAgents:
             path = self.folder / quote(name_of_game(game), safe="") / f"{name}{file.suffix}"
             with writing(path) as copy:
                 copy.write(content)
+            if report is not None:
+                save_text(_training_of(path), json.dumps(report, default=asdict))
             self._add(game, name, path)
         return name
+
+    def training(self, fields: Fields) -> FileResponse:
+        """The progress of the training of the agent of a `name` and a `game`, as of `Trainings.look`, when it was kept.
+
+        Raises:
+            Refused: there is no such agent, or it was not trained here.
+        """
+        path = _training_of(self.get(fields.words("name"), fields.game).path)
+        if not path.is_file():
+            raise Refused("this agent was not trained here, so there is no training to show", 404)
+        return FileResponse(path, media_type="application/json")
 
     def download(self, fields: Fields) -> FileResponse:
         """The file of the agent of a `name` and a `game`."""
@@ -172,6 +196,11 @@ class KeptAgents:
         """Deletes the temporary folder."""
         if self._removed is not None:
             self._removed()
+
+
+def _training_of(path: Path) -> Path:
+    """The file that tells how the agent of a file learned."""
+    return path.with_suffix(".training.json")
 
 
 def agent_name(text: str) -> str:

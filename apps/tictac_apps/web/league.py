@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from tictac_apps.web.insight import title
 from tictac_apps.web.kept import KeptAgent, KeptAgents
-from tictac_apps.web.league_player import GAMES, JobAnswer, JobRequest, Truth
+from tictac_apps.web.league_player import PAIR_GAMES, JobAnswer, JobRequest, Truth
 from tictac_apps.web.opponents import LEAGUE
 from tictac_apps.web.requests import Fields, Refused
 from tictac_apps.web.results import GamesOfStore, ResultTable, StoreResults, rated
@@ -28,13 +28,15 @@ from tictac_env.arena import ResultStore
 from tictac_env.arena.game_record import Entrant, GameRecord, distinct_games, name_of_game
 from tictac_env.arena.records import RatingRow
 from tictac_env.arena.typed_json import read_as
-from tictac_env.games import Game, get_game
+from tictac_env.games import GAMES, Game, get_game
 from tictac_env.solver.book import opening_book_of
 from tictac_env.solver.enumerate import SMALL_CELLS
 from tictac_env.storage import read_json, save_text
 
 PERFECT = "perfect"
-REFERENCES = ("random", "rule", "level:4", "level:6", PERFECT)
+ANCHOR = "rule"
+"""The policy whose rating is 0. `random` may lose all its games, and then bounds no rating from above."""
+REFERENCES = ("random", ANCHOR, "level:4", "level:6", PERFECT)
 """The policies that every agent meets."""
 EARLIER = 10
 """The number of agents kept just before it that every agent meets, so that games grow in proportion to agents."""
@@ -104,7 +106,8 @@ class LeagueGames(GamesOfStore):
             if records:
                 # Games are only ever added, so their number tells if a table is still right.
                 key = group, len(records)
-                tables[key] = self._cache.get(key) or rated(records, self.names, RESAMPLES)
+                anchor = ANCHOR if any(ANCHOR in self.players(record) for record in records) else None
+                tables[key] = self._cache.get(key) or rated(records, self.names, RESAMPLES, anchor)
         self._cache.clear()
         self._cache.update(tables)
         # The references are in every table. Reversed, so that the first group's rows come last and stay.
@@ -162,19 +165,20 @@ class League(StoreResults):
         self._current: LeagueJob | None = None
         self._numbers = itertools.count()
         self._begun: set[Game] = set()  # games whose references have their jobs
+        self._played: set[Pair] = set()  # before the server started
         self._tables: dict[Game, Tables] = {}
         self._changed = threading.Condition(threading.RLock())
         self._closed = False
         self._process: subprocess.Popen[str] | None = None
         self._thread: threading.Thread | None = None
-        played = self._recall()
+        self._recall()
         super().__init__(agents.folder)
         for game in agents.games():
             for agent in agents.agents(game):
-                self._add_jobs(game, agent, played)
+                self._add_agent(game, agent)
 
-    def _recall(self) -> set[Pair]:
-        """Reads the judgements, and returns the pairs that have played.
+    def _recall(self) -> None:
+        """Reads the judgements, and the pairs that have played.
 
         Damaged judgements are dropped, and a damaged store is renamed; both are then made again.
         """
@@ -194,7 +198,7 @@ class League(StoreResults):
             os.replace(store, aside)
             print(f"{error}; it is now {aside.name}, and the games are played again", file=sys.stderr)
             played.clear()
-        return {pair for pair, games in played.items() if games >= GAMES}
+        self._played = {pair for pair, games in played.items() if games >= PAIR_GAMES}
 
     def keep(self, trainings: Trainings, fields: Fields) -> dict[str, str]:
         """Keeps the present agent of the training with a `token` under a `name`, as a member of the league.
@@ -207,21 +211,27 @@ class League(StoreResults):
         """
         training = trainings.get(fields.text("token"))
         game = get_game(training.request.game)
-        name = self.agents.keep(fields.words("name"), game, training.file, training.kept, fields.address)
+        # Others are shown its curve and its film; the lessons are the owner's alone.
+        report = training.report(0) | {"lessons": [], "thoughts": None}
+        name = self.agents.keep(fields.words("name"), game, training.file, training.kept, fields.address, report)
         training.kept = name
-        self._add_jobs(game, self.agents.get(name, game))
+        self._add_agent(game, self.agents.get(name, game))
         return {"kept": name}
 
-    def _add_jobs(self, game: Game, agent: KeptAgent, played: Collection[Pair] = ()) -> None:
-        """Adds the jobs of an agent, and those of the references if it is the first of its game.
+    def _add_agent(self, game: Game, agent: KeptAgent) -> None:
+        """Adds the jobs of an agent, and those of the references of its game."""
+        self._add_jobs(game, self._jobs_of_agent(game, agent))
+        self._add_references(game)
 
-        Pairs that have `played` do not play again.
-        """
-        jobs = self._jobs_of_agent(game, agent, played)
+    def _add_references(self, game: Game) -> None:
+        """Adds the jobs of the references of a game, once."""
         with self._changed:
             if game not in self._begun:
                 self._begun.add(game)
-                jobs += self._jobs_of_references(game, played)
+                self._add_jobs(game, self._jobs_of_references(game))
+
+    def _add_jobs(self, game: Game, jobs: list[UrgentPlayers]) -> None:
+        with self._changed:
             for urgency, players in jobs:
                 heapq.heappush(self._jobs, LeagueJob(urgency, next(self._numbers), game, players))
             if self._thread is None and self._jobs:
@@ -229,7 +239,7 @@ class League(StoreResults):
                 self._thread.start()
             self._changed.notify()
 
-    def _jobs_of_agent(self, game: Game, agent: KeptAgent, played: Collection[Pair]) -> list[UrgentPlayers]:
+    def _jobs_of_agent(self, game: Game, agent: KeptAgent) -> list[UrgentPlayers]:
         """The jobs of an agent: games with references and with earlier agents, and a judgement."""
         earlier = itertools.takewhile(lambda other: other.name != agent.name, self.agents.agents(game))
         opponents = [(reference, "") for reference in _references(game)]
@@ -237,19 +247,19 @@ class League(StoreResults):
         jobs: list[UrgentPlayers] = [
             (2 if sha256 else 1, (agent.name, opponent))
             for opponent, sha256 in opponents
-            if (name_of_game(game), frozenset(((agent.name, agent.sha256), (opponent, sha256)))) not in played
+            if (name_of_game(game), frozenset(((agent.name, agent.sha256), (opponent, sha256)))) not in self._played
         ]
         if agent.sha256 not in self._judged:
             jobs.append((0, (agent.name,)))
         return jobs
 
-    def _jobs_of_references(self, game: Game, played: Collection[Pair]) -> list[UrgentPlayers]:
+    def _jobs_of_references(self, game: Game) -> list[UrgentPlayers]:
         """The jobs of the references: games between every two, and judgements."""
         references = _references(game)
         jobs: list[UrgentPlayers] = [
             (3, (first, second))
             for first, second in itertools.combinations(references, 2)
-            if (name_of_game(game), frozenset(((first, ""), (second, "")))) not in played
+            if (name_of_game(game), frozenset(((first, ""), (second, "")))) not in self._played
         ]
         for reference in references:
             # Perfect play makes no mistakes; to see that on a large game takes minutes.
@@ -341,15 +351,21 @@ class League(StoreResults):
         self.agents.close()
 
     def listed(self, fields: Fields) -> dict[str, object]:
-        """The games of the league.
+        """The games of the league. The references begin to play at the first look, so that no table is empty.
 
         Returns:
             `stores`, as of `StoreResults.listed`, but a game also has `agents`, the number kept; `waiting`, the number
             of agents that have games to play; and `failed`, a `name` and a `reason` for each agent that failed. And
             `lasting`, true if the agents outlast the server.
         """
-        games = [self._listed_game(game) for game in self.agents.games()]
+        for game in self._games_shown():
+            self._add_references(game)
+        games = [self._listed_game(game) for game in self._games_shown()]
         return {"stores": [{"store": TABLE, "games": games}], "lasting": self.agents.lasting}
+
+    def _games_shown(self) -> list[Game]:
+        """The two games, and further ones that have agents."""
+        return list(dict.fromkeys((*GAMES.values(), *self.agents.games())))
 
     def _listed_game(self, game: Game) -> dict[str, object]:
         name, agents, played = name_of_game(game), self.agents.agents(game), self._games(TABLE)
@@ -387,11 +403,11 @@ class League(StoreResults):
 
     def _changes(self, path: Path) -> object:
         written = super()._changes(path) if path.exists() else None
-        return written, [(game, self.agents.agents(game)) for game in self.agents.games()]
+        return written, [(game, self.agents.agents(game)) for game in self._games_shown()]
 
     def _sorted(self, of_game: dict[str, list[GameRecord]]) -> dict[str, GamesOfStore]:
         games: dict[str, GamesOfStore] = {}
-        for game in self.agents.games():
+        for game in self._games_shown():
             agents = [(agent.name, agent.sha256) for agent in self.agents.agents(game)]
             members = {*agents, *((reference, "") for reference in _references(game))}
             records = [
@@ -400,7 +416,8 @@ class League(StoreResults):
                 if members.issuperset(map(_player_key, record.fixture[1:3]))
             ]
             groups = [
-                frozenset(agents[begin : begin + RATED_TOGETHER]) for begin in range(0, len(agents), RATED_TOGETHER)
+                frozenset(agents[begin : begin + RATED_TOGETHER])
+                for begin in range(0, len(agents) or 1, RATED_TOGETHER)
             ]
             if records:
                 games[name_of_game(game)] = LeagueGames(records, groups, self._tables.setdefault(game, {}))

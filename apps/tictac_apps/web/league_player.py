@@ -28,7 +28,7 @@ from tictac_env.policies import load_player
 from tictac_env.solver.enumerate import SMALL_CELLS
 from tictac_env.storage import read_json
 
-GAMES = 10
+PAIR_GAMES = 10
 """The games of a pair: five openings, each from both seats."""
 OPENINGS = 24
 """The openings from which those of all pairs are drawn: ratings count an opening as one sample."""
@@ -102,7 +102,7 @@ def do_job(job: JobRequest, store: Path) -> JobAnswer:
             (player,) = job.players.values()
             return JobAnswer(judged(player, game))
         seed = zlib.crc32("\n".join(job.players).encode())  # draws the openings of the pair
-        round_robin(job.players, game, GAMES, seed, openings=openings(game), store=store)
+        round_robin(job.players, game, PAIR_GAMES, seed, openings=openings(game), store=store)
     except (Exception, SystemExit) as error:  # a player may raise anything
         return JobAnswer(failed=f"{type(error).__name__}: {error}"[:300])
     return JobAnswer()

@@ -16,7 +16,6 @@ import sys
 import tempfile
 import threading
 import time
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TextIO
@@ -27,11 +26,11 @@ from tictac_agents.plan import Plan
 from tictac_agents.tabular.table_learner import TableLearner
 from tictac_agents.tabular.value_td import StateLearner
 from tictac_apps.web import training_reports as reports
-from tictac_apps.web.insight import exact_values, own_solver, thoughts
+from tictac_apps.web.insight import telling_position, thoughts
 from tictac_apps.web.training_form import TrainingRequest
 from tictac_env.arena import WinDrawLoss, play_match
 from tictac_env.arena.auditing import REPORTING
-from tictac_env.games import Game, game_name
+from tictac_env.games import game_name
 from tictac_env.games.registry import import_game
 from tictac_env.lazy import see_current_folder
 from tictac_env.policies import Policy, as_policy
@@ -50,30 +49,8 @@ MATCH_GAMES, LEVEL_GAMES = 100, 20
 and against each level."""
 FOLLOWED, PERFECT_GAMES = 1_000, 50
 """Positions that are followed for the results against perfect play, and games that are drawn if there are more."""
-TELLING_SECONDS = 0.2
-"""For the values of a position's moves, when the position of the film is chosen."""
 LARGEST_LESSON = 50_000
 """No game is walked through with a table of more positions, as it would have to be copied for each."""
-
-
-def telling_position(game: Game) -> Position:
-    """The start or a position a move later, in whichever most pairs of moves differ in their result.
-
-    There an agent's values have most to learn: at the start of tic-tac-toe all moves are draws. It is the start if the
-    results are not known at once.
-    """
-    solver = own_solver(game)
-    start = Position.start(game)
-
-    def differing_pairs(position: Position) -> tuple[int, int]:
-        outcomes = [move.outcome for move in exact_values(solver, position, TELLING_SECONDS).moves]
-        counts = Counter(outcome for outcome in outcomes if outcome is not None).values()
-        # Of equals the one after the most central move.
-        from_centre = min((abs(2 * action - game.num_actions + 1) for action in position.moves), default=0)
-        return (sum(counts) ** 2 - sum(count**2 for count in counts)) // 2, -from_centre
-
-    after = (start.play(action) for action in start.legal_actions)
-    return max([start, *(position for position in after if not position.is_over)], key=differing_pairs)
 
 
 class Allowance:

@@ -58,9 +58,11 @@ class ResultTable:
     resampled: str = ""
 
 
-def rated(records: list[GameRecord], names: dict[Entrant, str], resamples: int = 1000) -> ResultTable:
+def rated(
+    records: list[GameRecord], names: dict[Entrant, str], resamples: int = 1000, anchor: str | None = None
+) -> ResultTable:
     """The ratings and the cross table of some games, the best players first."""
-    fitted = ratings(records, resamples=resamples)
+    fitted = ratings(records, resamples=resamples, anchor=anchor)
     counts: dict[tuple[str, str, int], list[int]] = defaultdict(lambda: [0, 0, 0])
     for record in records:
         first, second = names[record.fixture.first], names[record.fixture.second]

@@ -122,9 +122,10 @@ def test_an_illegal_click_changes_nothing_and_says_why(visitor: Visitor) -> None
     for game, moves, action, said in (
         (C4, "444444", 3, "Column 4 is full."),
         (TTT, "5", 4, "Cell 5 is taken."),
-        (TTT, "14253", 8, "The game is over."),
+        (TTT, "14253", 8, ""),
     ):
         visitor.open(f"game={game}&opponent=nobody&moves={moves}")
+        said = said or visitor.said()  # the result stays
         visitor.click(action)
         assert visitor.said() == said and visitor.moves() == list(moves)
 
@@ -470,8 +471,12 @@ def test_a_tournament_is_looked_at_and_a_game_replayed(browser: Any, tmp_path: P
         page.locator(".games a").first.click()
         visitor.wait_for("to move")
         assert page.locator(".board .stone").count() == 2  # the opening
+        title = page.inner_text("#story p")
+        assert all(part in title for part in (f"{one} first", f"{two} second", "first 2 moves"))
         page.click("[data-step=last]")
         assert "".join(visitor.moves()) == listed
+        page.click("#story button")  # back to the list
+        page.wait_for_selector(".games a:visible")
         played = [r for r in tournament.games if (r.fixture.first.name, r.fixture.second.name) == (one, two)]
         assert len(played) == 4 and listed in [record.moves for record in played]
         visitor.close()
@@ -483,14 +488,16 @@ def test_an_agent_is_kept_under_a_name_and_plays_in_the_league(browser: Any, tmp
     with served("--league", str(tmp_path)) as found:
         visitor = Visitor(browser, found)
         visitor.open("view=league")
-        assert "No agent" in visitor.page.inner_text("#league")
-        page = train(visitor, 60, ".keep:not([hidden])")
+        visitor.page.wait_for_selector("#league tr:has-text('your agent') >> text=Train")
+        visitor.page.wait_for_selector("table.ratings >> text=perfect", timeout=TRAINED)
+        page = train(visitor, 60, "#train .status:has-text('over')")
         page.fill("[name=agent-name]", "Élan 7")
         page.click(".keep button")
         page.wait_for_selector(".keep a[download]")
         page.reload()
         page.wait_for_selector(".keep a[download]")
         assert page.input_value("[name=agent-name]") == "Élan 7"
+        check_that_anybody_sees_the_training(page, Visitor(browser, found))
         page.click("text=Play your agent")
         visitor.wait_for("Your move")
         visitor.open(page.evaluate("location.hash.slice(1)"))
@@ -520,6 +527,31 @@ def test_an_agent_is_kept_under_a_name_and_plays_in_the_league(browser: Any, tmp
         visitor.close()
 
 
+def check_that_anybody_sees_the_training(page: Any, other: Visitor) -> None:
+    """A link leads to a moment of the training of a kept agent; an unknown agent is named."""
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.wait_for_selector(".film input:visible")
+    page.locator(".film input").focus()
+    page.keyboard.press("Home")
+    moment = page.locator(".live strong").inner_text()
+    assert moment == "After 0 games."
+    page.click(".film button:has-text('Share')")
+    page.wait_for_selector(".live >> text=copied")
+    link = page.evaluate("navigator.clipboard.readText()").partition("#")[2]
+    other.open(link)
+    other.page.wait_for_selector("h2:has-text('Élan 7')")
+    assert other.page.locator(".live strong").inner_text() == moment
+    assert other.page.locator(".chart").count() == page.locator(".chart").count()
+    assert other.page.is_hidden(".keep") and other.page.is_enabled("text=Play it")
+    other.page.click("[data-view=train]")  # a training of one's own
+    other.page.wait_for_selector("#train .status:has-text('Press Train')")
+    assert other.page.locator(".chart").count() == 0 and other.page.is_disabled("text=Play your agent")
+    other.open(link.replace("7", "8"))
+    other.page.wait_for_selector("#trouble:has-text('8')")
+    other.wrong.clear()  # the browser logs the refusal
+    other.close()
+
+
 @slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing(browser: Any, tmp_path: Path, scheme: str) -> None:
@@ -539,9 +571,11 @@ def test_axe_finds_nothing(browser: Any, tmp_path: Path, scheme: str) -> None:
                 visitor.check_access(strict=True)
             visitor.page.route("**/api/*", lambda route: route.abort())  # the server is lost
             visitor.click(2)
-            visitor.page.wait_for_selector("#trouble:visible")
+            visitor.wait_for("cannot be reached")
             visitor.check_access(strict=True)
             visitor.page.unroute_all(behavior="ignoreErrors")
+            visitor.wait_for_moves(2)  # the opponent has answered
+            visitor.open(f"game={TTT}&moves=11")
             visitor.wrong.clear()  # the browser logs the refused link and the failed requests
             if size == PHONE:
                 visitor.page.locator("[data-action='1']").tap()
@@ -704,21 +738,30 @@ def test_the_moves_are_buttons_that_step_and_blunders_are_marked(reader: Visitor
     page.wait_for_selector("#moves .blunder", state="detached")
 
 
-def test_a_move_is_seen_at_once_and_taken_back_if_the_server_is_lost(visitor: Visitor) -> None:
-    visitor.open(f"game={TTT}&opponent=nobody")
-    held: list[Any] = []
-    visitor.page.route("**/api/position*", lambda route: held.append(route))
+def test_a_move_is_seen_at_once_and_waits_for_a_lost_server(visitor: Visitor) -> None:
+    visitor.open(f"game={TTT}&opponent=random")
+    visitor.context.set_offline(True)
     visitor.click(4)
+    visitor.wait_for("cannot be reached")
     assert visitor.page.locator(".board .stone").count() == 1 and visitor.moves() == []
-    visitor.page.wait_for_timeout(50)
-    held[0].abort()
+    visitor.context.set_offline(False)
+    visitor.wait_for_moves(2)
+    assert visitor.moves()[0] == "5" and visitor.page.is_hidden("#trouble")
+    visitor.wrong.clear()  # the browser logs the failed requests
+
+
+def test_a_move_that_the_server_refuses_is_taken_back(visitor: Visitor) -> None:
+    visitor.open(f"game={TTT}&opponent=nobody")
+    refusal = {"status": 422, "json": {"error": "not now"}}
+    visitor.page.route("**/api/position*", lambda route: route.fulfill(**refusal))
+    visitor.click(4)
     visitor.page.wait_for_selector("#trouble:not([hidden])")
     assert visitor.page.locator(".board .stone").count() == 0
     visitor.page.unroute_all(behavior="ignoreErrors")
     visitor.click(4)
     visitor.wait_for_moves(1)
     assert visitor.page.is_hidden("#trouble")
-    visitor.wrong.clear()  # the browser logs the failed request
+    visitor.wrong.clear()  # the browser logs the refusal
 
 
 @slow
@@ -749,14 +792,15 @@ def test_another_opponent_goes_on_with_the_game_and_another_board_begins_one(rea
 
 def test_a_failed_reply_can_be_asked_for_again(visitor: Visitor) -> None:
     visitor.open(f"game={TTT}&opponent=random")
-    visitor.page.route("**/api/reply", lambda route: route.abort())
+    refusal = {"status": 422, "json": {"error": "not now"}}
+    visitor.page.route("**/api/reply", lambda route: route.fulfill(**refusal))
     visitor.click(4)
     visitor.page.wait_for_selector("#retry:visible")
     visitor.page.unroute("**/api/reply")
     visitor.page.click("#retry")
     visitor.wait_for_moves(2)
     assert visitor.page.locator("#retry").is_hidden() and visitor.page.locator("#trouble").is_hidden()
-    visitor.page.route("**/api/reply", lambda route: route.abort())
+    visitor.page.route("**/api/reply", lambda route: route.fulfill(**refusal))
     action = next(action for action in range(9) if str(action + 1) not in visitor.moves())
     visitor.click(action)
     visitor.page.wait_for_selector("#retry:visible")
@@ -784,10 +828,12 @@ def test_waiting_is_said(visitor: Visitor) -> None:
 @slow
 def test_equal_chances_are_random_and_one_choice_is_framed(reader: Visitor) -> None:
     reader.open(f"game={TTT}&opponent=random")
+    reader.page.check("#show-thoughts")
     assert len(reader.notes("thought", 9)) == 9
     assert reader.page.locator(".note .chosen").count() == 0
     assert "at random among these" in reader.page.inner_text("#insight")
     reader.open(f"game={TTT}&opponent=table&moves=152&seat=second")  # one move alone does not lose
+    reader.page.check("#show-thoughts")
     reader.notes("thought", 6)
     framed = reader.page.locator(".target:has(.chosen)")
     assert framed.count() == 1 and framed.get_attribute("data-action") == "2"
@@ -803,7 +849,6 @@ def test_the_board_fills_the_window_with_its_switches(browser: Any, folder: str,
     reader = Visitor(browser, folder, {"width": width, "height": height})
     for game, names in ((C4, "1234567"), (TTT, "234678")):
         reader.open(f"game={game}&opponent=nobody&moves=159" if game == TTT else f"game={game}&opponent=nobody")
-        reader.page.locator("#show-thoughts").uncheck()
         reader.page.locator("#show-exact").uncheck()
         assert "".join(reader.page.locator("#board .name").all_text_contents()) == names
         assert reader.page.evaluate("document.documentElement.scrollWidth") <= width
@@ -820,6 +865,7 @@ def test_a_phone_shows_the_board_and_its_buttons_without_scrolling(browser: Any,
     for game, moves, count in ((C4, "4453", 7), (TTT, "5", 8)):
         phone.open(f"game={game}&opponent=level:5&moves={moves}&seat={'second' if game == TTT else 'first'}")
         phone.notes("exact", count)
+        phone.page.check("#show-thoughts")
         phone.notes("thought", count)
         for name in ("#board", "#show-exact", "#ply", "#undo", "#share"):
             box = phone.page.locator(name).bounding_box()
@@ -845,6 +891,7 @@ def test_a_folder_plays_connect_four(reader: Visitor) -> None:
     reader.open(f"game={C4}&opponent=level:3")
     reader.play(C4, lambda position: position.legal_actions[0])
     reader.open(f"game={C4}&moves=44444432211&opponent=ntuple:4&seat=second")
+    reader.page.check("#show-thoughts")
     reader.notes("thought", 6)
     position = Position.from_moves(C4, "44444432211")  # beyond the book
     words = {1: "W", 0: "=", -1: "L"}

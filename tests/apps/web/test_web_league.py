@@ -109,7 +109,7 @@ def test_the_league_rates_and_judges_them(client: Client, token: str, folder: Pa
     rows = waited_for(
         lambda: (found := by_name(client)) and all(one["unbeatable"] is not None for one in found.values()) and found
     )
-    assert rows["perfect"]["unbeatable"] and rows["random"]["elo"] == 0
+    assert rows["perfect"]["unbeatable"] and rows["rule"]["elo"] == 0
     for name in NAMES:
         policy = load_player(folder / GAME / f"{name}.npz").policy
         truth = verdict(policy)
@@ -271,7 +271,7 @@ def test_a_damaged_store_is_put_aside(tmp_path: Path, capsys: pytest.CaptureFixt
     (tmp_path / "league.sqlite").write_bytes(b"no store" * 100)
     (tmp_path / "judged.json").write_text("{")
     with visited(Server(QUICK, league=tmp_path)) as http:
-        assert Client(http).get("/api/league")["stores"][0]["games"] == []
+        assert {game["agents"] for game in Client(http).get("/api/league")["stores"][0]["games"]} == {0}
     assert (tmp_path / "league.damaged").exists()
     assert len(capsys.readouterr().err.splitlines()) == 2
 
@@ -286,7 +286,7 @@ def test_a_damaged_store_is_put_aside(tmp_path: Path, capsys: pytest.CaptureFixt
 def test_damaged_judgements_are_made_again(judged: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "judged.json").write_text(judged)
     with visited(Server(QUICK, league=tmp_path)) as http:
-        assert Client(http).get("/api/league")["stores"][0]["games"] == []
+        assert {game["agents"] for game in Client(http).get("/api/league")["stores"][0]["games"]} == {0}
     assert "judged.json is damaged" in capsys.readouterr().err
 
 
@@ -316,8 +316,7 @@ class Followed(League):
 
     @property
     def shown(self) -> Any:
-        (store,) = self.listed(Fields({}))["stores"]
-        return store["games"][0]
+        return self._listed_game((self.agents.games() or self._games_shown())[0])
 
     def all_jobs(self) -> list[tuple[str, ...]]:
         """All jobs, in their order."""
@@ -375,6 +374,31 @@ def test_newcomers_are_judged_first_then_meet_policies_then_agents(game: str, pe
         assert league.all_jobs() == [pair for pair in (*newcomers, *pairs) if pair not in played]
 
 
+def test_the_references_play_once_somebody_looks(tmp_path: Path) -> None:
+    pairs = list(itertools.combinations(REFERENCES, 2))
+    with closing(Followed(KeptAgents(ServerLimits(), tmp_path))) as league:
+        assert league.all_jobs() == []
+        for _ in range(2):
+            (store,) = cast("Any", league.listed(Fields({})))["stores"]
+            assert [game["game"] for game in store["games"]] == list(GAMES)
+            assert all(game["waiting"] == 0 for game in store["games"])
+        judged = [[(one,) for one in REFERENCES], [(one,) for one in REFERENCES if one != "perfect"]]
+        assert league.all_jobs() == [*pairs, *judged[0], *pairs, *judged[1]]
+
+
+def test_everybody_sees_the_training_of_a_kept_agent(client: Client, token: str, folder: Path) -> None:
+    asked = {"game": GAME, "name": "Анна B-1"}
+    shown, own = client.get("/api/league/training", **asked), client.post(LOOK, token=token)
+    assert token not in json.dumps(shown)
+    assert [shown[key] for key in ("state", "done", "plan", "rows")] == [
+        own[key] for key in ("state", "done", "plan", "rows")
+    ]
+    assert shown["rows"][0]["opinion"]["moves"] == client.get("/api/training/position", game=GAME)["moves"]
+    assert shown["lessons"] == [] and (shown["saved"], shown["kept"]) == (True, "")
+    client.refused("GET", "/api/league/training", 404, game=GAME, name="Bo b")  # a file put there by hand
+    client.refused("GET", "/api/league/training", 404, game=GAME, name="Carl")
+
+
 def test_an_agent_that_fails_plays_no_more_and_the_others_do(tmp_path: Path) -> None:
     with closing(Followed(kept_under(("Al", "Bo"), tmp_path), [("Al",), ("Bo", "rule")])) as league:
         jobs = league.all_jobs()
@@ -390,7 +414,8 @@ def test_an_agent_meets_the_ten_before_it_whether_they_were_there_or_came(tmp_pa
     pairs = {(name, other) for place, name in enumerate(names) for other in names[max(0, place - 10) : place]}
     with closing(Followed(kept_under(names, tmp_path / "there"))) as league:
         assert {pair for pair in league.all_jobs() if set(pair) <= set(names) and len(pair) == 2} == pairs
-    training = SimpleNamespace(request=SimpleNamespace(game=GAME), file=tmp_path / "agent.npz", kept="")
+    request, file = SimpleNamespace(game=GAME), tmp_path / "agent.npz"
+    training = SimpleNamespace(request=request, file=file, kept="", report=lambda since: {})
     trainings: Any = SimpleNamespace(get=lambda token: training)
     with closing(Followed(KeptAgents(ServerLimits(), tmp_path / "come"))) as league:
         for name in names:
@@ -416,8 +441,8 @@ def test_agents_are_rated_in_groups_and_references_in_the_first(monkeypatch: pyt
     groups = [frozenset({("Al", "a1")}), frozenset({("Bo", "b2")}), frozenset({("Cy", "c3")})]
     known: dict[Any, Any] = {}
     table = LeagueGames(records, groups, known).table
-    assert (table.games, table.distinct, table.anchor) == (32, len(met), "random")
-    assert [row.player for row in table.players] == ["Al", "rule", "Bo", "random"]
+    assert (table.games, table.distinct, table.anchor) == (32, len(met), "rule")
+    assert [row.player for row in table.players] == ["Al", "Bo", "rule", "random"]
     assert {(pair.player, pair.opponent) for pair in table.pairs} == {
         *itertools.permutations(("Al", "rule", "random"), 2),
         *itertools.permutations(("Bo", "random"), 2),
@@ -542,8 +567,8 @@ def test_a_member_that_hangs_or_ends_the_process_costs_only_itself(
         QLearning(GAME, seed=seed + 1).learn(total_episodes=5, progress_bar=False).save(file)
     with visited(Server(QUICK, league=tmp_path / "agents")) as http:
         client = Client(http)
-        (game,) = waited_for(
-            lambda: not (found := client.get("/api/league")["stores"][0]["games"])[0]["waiting"] and found
+        game = waited_for(
+            lambda: not (found := client.get("/api/league")["stores"][0]["games"][0])["waiting"] and found
         )
         assert {one["name"] for one in game["failed"]} == {"Hangs", "Dies"}, game["failed"]
         assert game["agents"] == 3

@@ -31,6 +31,8 @@ export function tableOf(kind, heads, rows) {
   return el("table", { class: kind }, el("thead", {}, el("tr", {}, head)), el("tbody", {}, rows));
 }
 
+export const LOST = "The server cannot be reached. The page keeps trying…";
+
 // Answers requests; the page without a server replaces `ask`.
 export const server = {
   async ask(method, path, fields) {
@@ -39,13 +41,30 @@ export const server = {
     const body = JSON.stringify(fields);
     const asked = method === "GET" ? fetch(query ? `${path}?${query}` : path) : fetch(path, { method, headers, body });
     const response = await asked.catch(() => {
-      throw new Error("The server does not answer. Is it still running?");
+      throw Object.assign(new Error(LOST), { lost: true });
     });
     const found = await response.json().catch(() => ({ error: `The server answered with status ${response.status}.` }));
     if (!response.ok) throw Object.assign(new Error(found.error), { status: response.status });
     return found;
   },
 };
+
+const [SOON, LATE] = [500, 5000]; // milliseconds until it is asked again, at first and at most
+
+// Asks until there is an answer: an interrupted network or a busy server comes back. Only for what may be asked twice.
+// lost() is called after each failure, and ends the attempts if it throws.
+export async function patiently(ask, lost) {
+  for (let wait = SOON; ; wait = Math.min(2 * wait, LATE)) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (!error.lost && error.status !== 429 && !(error.status >= 500)) throw error;
+      lost();
+      await new Promise((done) => setTimeout(done, wait));
+    }
+  }
+}
+
 export const get = (path, fields = {}) => server.ask("GET", path, fields);
 export const post = (path, fields) => server.ask("POST", path, fields);
 
@@ -86,7 +105,7 @@ export const trainedName = ({ kept, plan, done, unit }) => kept || `${plan.agent
 
 // The state that the page shows is the part of its address behind #, so that a link shares it.
 export const NOBODY = "nobody";
-const KNOWN = ["view", "game", "moves", "at", "opponent", "rival", "seat", "seed", "first", "second"];
+const KNOWN = ["view", "game", "moves", "at", "opponent", "rival", "seat", "seed", "first", "second", "opening"];
 
 export function readLink() {
   const found = [...new URLSearchParams(location.hash.slice(1))];
@@ -98,6 +117,16 @@ export function linkTo(state) {
   const fields = KNOWN.filter((name) => state[name] !== undefined && state[name] !== null && state[name] !== "");
   const text = new URLSearchParams(fields.map((name) => [name, state[name]])).toString();
   return `#${text.replaceAll("%3A", ":").replaceAll("%2C", ",")}`;
+}
+
+// Copies a link, and says so.
+export async function copyLink(link, say) {
+  try {
+    await navigator.clipboard.writeText(link);
+    say("The link is copied.");
+  } catch {
+    say(`Copy this link: ${link}`);
+  }
 }
 
 export function writeLink(state) {

@@ -10,6 +10,11 @@ function sizes({ rows, cols, shift, falls }) {
   return { frame, width: cols + (rows - 1) * shift + 2 * frame, height: rows + 2 * frame };
 }
 
+// A side in a list: a disc of its colour, or the letter that it draws.
+export function signFor({ falls, sides }, seat) {
+  return el("span", { class: falls ? `dot seat${seat}` : "sign-of" }, falls ? "" : sides[seat]);
+}
+
 export class Board {
   // play(move) is called with one of the position's legal moves, illegal(text) if there is none.
   constructor(root, { play, illegal }) {
@@ -106,7 +111,8 @@ export class Board {
   // Returns what play(move) returns.
   choose(action) {
     const move = this.position.legal.find((one) => one.action === action);
-    if (!this.open) this.illegal(this.position.over ? "The game is over." : "It is not your turn.");
+    if (this.position.over) return; // the result stays
+    if (!this.open) this.illegal("It is not your turn.");
     else if (move) return this.play(move);
     else this.illegal(this.position.falls ? `Column ${action + 1} is full.` : `Cell ${action + 1} is taken.`);
   }

@@ -2,11 +2,12 @@
 
 import { el, linkTo, post, sentence } from "./base.js";
 
-const MEANING = "Give your agent a name and keep it. Then everybody here can play against it, and it joins the league.";
+const MEANING = "Give your agent a name and keep it. Then everybody here can play against it, it joins the league, and there is a link to this training.";
 
 export class Keeper {
-  constructor() {
-    this.kept = "";
+  // onKept(name) is called when the agent has been kept.
+  constructor(onKept) {
+    Object.assign(this, { onKept, kept: "" });
     const rule = { minlength: 2, maxlength: 24, required: true, autocomplete: "off", placeholder: "2 to 24 letters or digits" };
     this.name = el("input", { name: "agent-name", ...rule });
     this.button = el("button", { type: "submit" }, "Keep");
@@ -39,6 +40,7 @@ export class Keeper {
       const { kept } = await post("/api/training/keep", { token: this.token, name: this.name.value });
       this.kept = this.name.value = kept;
       this.tell();
+      this.onKept(kept);
     } catch (error) {
       this.told.replaceChildren(el("span", { class: "bad" }, sentence(error.message)));
     }

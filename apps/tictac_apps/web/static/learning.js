@@ -1,7 +1,7 @@
 // The views of an agent as it learns: if it can be beaten, a board with its thoughts, and the curves.
 
 import { Board, picture } from "./board.js";
-import { button, count, el, positionAfter, post, spaced, svg } from "./base.js";
+import { button, copyLink, count, el, get, linkTo, positionAfter, post, spaced, svg } from "./base.js";
 import { notesOf } from "./insight.js";
 
 const UNPROVEN =
@@ -22,13 +22,14 @@ export class Learning {
     );
   }
 
-  // Before a training (token: null) the board shows the truth about each move, which is what there is to learn.
-  clear(game, token) {
+  // player: the name of the agent as an opponent; null before a training: then the board shows the truth about each
+  // move, which is what there is to learn.
+  clear(game, player) {
     this.rows = [];
-    this.truth.clear();
+    this.truth.clear(player?.startsWith("league:") ? "The" : "Your");
     this.main.replaceChildren();
     this.curves.replaceChildren();
-    this.live.open(game, token);
+    this.live.open(game, player);
   }
 
   // The seat in which a visitor can win, if the agent loses from the other.
@@ -59,8 +60,10 @@ class Truth {
     this.element = el("div", { class: "truth", role: "status" }, this.board, this.words);
   }
 
-  clear() {
+  // whose: "Your" or "The" agent.
+  clear(whose) {
     this.shown = null;
+    this.whose = whose;
     this.element.classList.remove("seal");
     this.words.replaceChildren();
     this.board.replaceChildren();
@@ -85,7 +88,7 @@ class Truth {
     });
     this.board.classList.toggle("falls", games[0].final.falls);
     this.board.replaceChildren(picture({ ...games[0].final, last: games[0].cell }));
-    const bad = el("strong", { class: "bad" }, "✗ Your agent can be beaten.");
+    const bad = el("strong", { class: "bad" }, `✗ ${this.whose} agent can be beaten.`);
     this.words.replaceChildren(bad, ...links, climbed || "");
   }
 }
@@ -134,26 +137,43 @@ class LiveBoard {
     this.slider = el("input", { type: "range", min: 0, "aria-label": "Moment of the training", oninput: choose });
     const title = "Play the film of the training, or stop it";
     const run = button("▶", () => this.play(), { "aria-label": title, title });
-    this.reel = el("div", { class: "film", hidden: true }, run, this.slider);
+    this.share = button("Share", () => this.copy(), { title: "Copy a link to this training, and to the moment that is shown" });
+    this.reel = el("div", { class: "film", hidden: true }, run, this.slider, this.share);
     const buttons = el("div", { class: "buttons" }, this.first, this.back);
     this.element = el("section", { class: "live", "aria-label": "Its thoughts as it learns" }, root, this.reel, buttons, this.caption);
   }
 
-  open(game, token) {
-    Object.assign(this, { game, token, position: null, asked: null, kept: null, rows: [], moment: null, truths: new Map() });
+  open(game, player) {
+    Object.assign(this, { game, player, position: null, asked: null, kept: null, rows: [], moment: null, truths: new Map() });
     this.playing = null; // the run of the film that goes on
-    this.reel.hidden = true;
-    return this.go("");
+    this.reel.hidden = this.share.hidden = true;
+    return this.begin();
+  }
+
+  // The position in which there is most to learn.
+  async begin() {
+    const { game } = this;
+    const { moves } = await get("/api/training/position", { game }).catch(() => ({ moves: "" }));
+    if (game === this.game && !this.position) await this.go(moves);
+  }
+
+  // name: of the agent, if it is kept: then everybody may see its training.
+  offerLink(name) {
+    this.share.hidden = !name;
+    this.link = name && { view: "train", game: this.game, opponent: `league:${name}` };
+  }
+
+  copy() {
+    const link = linkTo({ ...this.link, at: this.moment });
+    return copyLink(location.href.split("#")[0] + link, (text) => (this.caption.textContent = text));
   }
 
   // rows: the points of the curve, each with the agent's opinion of one position, the film's.
   film(rows, unit) {
-    const begins = !this.rows.length;
     Object.assign(this, { rows: [...rows], unit });
     this.slider.max = rows.length - 1;
     if (this.moment === null) this.slider.value = rows.length - 1;
     this.reel.hidden = rows.length < 2;
-    if (begins && !this.position?.ply) this.go(rows[0].opinion.moves);
   }
 
   // Shows a moment of the film; at its end what the agent thinks now.
@@ -180,9 +200,9 @@ class LiveBoard {
   }
 
   async go(moves) {
-    const { token } = this;
-    const position = await positionAfter(this.game, moves);
-    if (token !== this.token) return;
+    const { game, player } = this;
+    const position = await positionAfter(game, moves);
+    if (game !== this.game || player !== this.player) return;
     this.position = position;
     this.asked = null;
     if (moves !== this.rows[0]?.opinion.moves) this.moment = null;
@@ -212,11 +232,11 @@ class LiveBoard {
     this.note(null, null);
     if (!saved || this.asked === position) return;
     this.asked = position;
-    const fields = { game: this.game, moves: position.moves, opponent: `training:${this.token}`, seed: 0 };
+    const fields = { game: this.game, moves: position.moves, opponent: this.player, seed: 0 };
     const found = await post("/api/thoughts", fields).catch(() => null);
     if (!found || position !== this.position) return;
     this.kept = { moves: position.moves, thoughts: found };
-    this.note(found, null);
+    if (this.moment === null) this.note(found, null);
   }
 
   note(thoughts, row) {

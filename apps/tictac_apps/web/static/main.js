@@ -84,7 +84,10 @@ async function start() {
   const views = { play: (state) => table.follow(state) };
   const opened = {}; // on their first visit
   if (site.training) {
-    views.train = async () => (opened.train ??= new Training(site, await get("/api/training/menu"), table, trouble));
+    views.train = async (state) => {
+      opened.train ??= new Training(site, await get("/api/training/menu"), table, trouble);
+      opened.train.open(state);
+    };
   }
   if (site.tournament) {
     const path = "/api/tournament";

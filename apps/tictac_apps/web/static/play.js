@@ -1,8 +1,8 @@
 // The game on the board: the form that sets it up, moves and replies, steps through the game, and insights.
 
-import { Board } from "./board.js";
-import { button, byId, capital, el, get, keep, newSeed, NOBODY, option } from "./base.js";
-import { positionAfter, post, sentence, spaced, trainedName, writeLink } from "./base.js";
+import { Board, signFor } from "./board.js";
+import { button, byId, capital, copyLink, el, get, keep, LOST, newSeed, NOBODY, option } from "./base.js";
+import { patiently, positionAfter, post, sentence, spaced, trainedName, writeLink } from "./base.js";
 import { insightOf, reviewOf, showReview } from "./insight.js";
 
 const OTHER = "other";
@@ -92,7 +92,7 @@ export class Table {
 
   // Shows the game of a link. If the link is wrong, says so, and shows the start of its game, or of the usual game.
   async follow(state) {
-    const { game = this.usual.name, moves = "", seed } = state;
+    const { game = this.usual.name, moves = "", seed, opponent } = state;
     const followed = { ...state, game };
     const faults = [];
     if (seed !== undefined && !isSeed(String(seed))) {
@@ -100,7 +100,12 @@ export class Table {
       followed.seed = undefined;
     }
     try {
-      await Promise.all([positionAfter(game, moves), this.setup.ask(game)]);
+      const ask = () => Promise.all([positionAfter(game, moves), this.setup.ask(game, opponent)]);
+      await patiently(ask, () => this.say(LOST));
+      if (this.setup.lacks(opponent)) {
+        faults.push("The agent of this link is not here, or not any more. Another opponent plays.");
+        followed.opponent = undefined;
+      }
     } catch (error) {
       const known = await positionAfter(game, "").then(Boolean, () => false);
       Object.assign(followed, { game: known ? game : this.usual.name, moves: "", at: undefined });
@@ -120,7 +125,8 @@ export class Table {
     byId("play").setAttribute("aria-busy", "true");
     try {
       const game = state.game || this.usual.name;
-      const [line] = await Promise.all([positionAfter(game, state.moves || ""), this.setup.ask(game, state.opponent)]);
+      const ask = () => Promise.all([positionAfter(game, state.moves || ""), this.setup.ask(game, state.opponent)]);
+      const [line] = await patiently(ask, () => this.wait(turn));
       const seat = ["second", WATCH].includes(state.seat) ? state.seat : "first";
       if (turn !== this.turn) return;
       const { opponent, rival } = this.setup.show({ ...state, game, seat, names: line.sides });
@@ -165,7 +171,7 @@ export class Table {
   async tellStory(turn) {
     const { game, opponent, first, second } = this.state;
     byId("story").hidden = true;
-    if (first && second) return this.titleReplay(first, second);
+    if (first && second) return this.titleReplay(this.state);
     if (!this.shown.over || this.watched || opponent === NOBODY) return;
     const won = this.shown.winner === this.mine;
     const { plies, complete } = await reviewOf(this.line).catch(() => ({ plies: [] }));
@@ -194,11 +200,12 @@ export class Table {
   }
 
   // Over a game from a list or a verdict: its players and result, and the way back.
-  titleReplay(first, second) {
+  titleReplay({ first, second, opening }) {
     const { over, winner, ply } = this.line;
     const result = !over ? "not over" : winner === null ? "drawn" : `won by ${winner ? second : first}`;
     const back = history.length > 1 && button("‹ Back", () => history.back());
-    const title = `${first} first, ${second} second: ${result} after ${ply} moves.`;
+    const drawn = Number(opening) ? ` The first ${opening} moves are the opening, which was given to both.` : "";
+    const title = `${first} first, ${second} second: ${result} after ${ply} moves.${drawn}`;
     byId("story").replaceChildren(el("p", {}, title), el("div", { class: "buttons" }, back));
     byId("story").hidden = false;
   }
@@ -274,11 +281,12 @@ export class Table {
     byId("board").classList.add("thinking");
     const first = !this.answered.has(`${game} ${opponent}`);
     const hint = SIZED.test(game) 
-      ? "The server prepares this board. It does so once, and it takes a while."
+      ? "The server prepares this board. It does so once, and it takes a few seconds."
       : `${name} is thinking… Its first move takes longer.`;
     const slow = later(() => turn === this.turn && first && this.say(hint));
     try {
-      const { position } = await post("/api/reply", { game, moves, opponent, seed: Number(seed) });
+      const ask = () => post("/api/reply", { game, moves, opponent, seed: Number(seed) });
+      const { position } = await patiently(ask, () => this.wait(turn));
       this.answered.add(`${game} ${opponent}`);
       const rest = calm.matches ? 0 : 380 - (performance.now() - began);
       if (rest > 0) await new Promise((done) => setTimeout(done, rest));
@@ -295,6 +303,13 @@ export class Table {
       clearTimeout(slow);
       byId("board").classList.remove("thinking");
     }
+  }
+
+  // Between two attempts to reach the server, unless the visitor has gone elsewhere.
+  wait(turn) {
+    if (turn !== this.turn) throw new Error("left");
+    byId("play").removeAttribute("aria-busy"); // which dims the status
+    this.say(LOST);
   }
 
   // Takes back moves until it is the visitor's turn, or to the start.
@@ -339,12 +354,7 @@ export class Table {
     if (own) writeLink({ ...state, opponent: NOBODY, rival: null });
     const link = location.href;
     writeLink(state);
-    try {
-      await navigator.clipboard.writeText(link);
-      this.say("The link is copied.");
-    } catch {
-      this.say(`Copy this link: ${link}`);
-    }
+    await copyLink(link, (text) => this.say(text));
   }
 
   // Shows the notes on the moves, and the evaluation of the game.
@@ -408,10 +418,10 @@ export class Table {
 
   // A button for each move, which steps to the position after it.
   listMoves() {
-    const { names, moves, falls } = this.line;
+    const { names, moves } = this.line;
     const buttons = names.map((name, i) => {
-      const side = el("span", { class: falls ? `dot seat${i % 2}` : "sign-of" }, falls ? "" : this.line.sides[i % 2]);
-      return el("button", { type: "button", "data-name": name, onclick: () => this.step(i + 1) }, side, name);
+      const step = () => this.step(i + 1);
+      return el("button", { type: "button", "data-name": name, onclick: step }, signFor(this.line, i % 2), name);
     });
     byId("moves").dataset.line = `${this.state.game} ${moves}`;
     byId("moves").replaceChildren(...buttons.map((one) => el("li", {}, one)));
@@ -593,6 +603,12 @@ class Setup {
     return { opponent: chosen, rival: seat === WATCH ? second : null };
   }
 
+  // A trained agent, by its name in a link, that this server does not have.
+  lacks(name) {
+    const trained = /^(training|league|file):/.test(name);
+    return trained && ![this.named, this.offer.league ?? [], this.offer.files].flat().some((one) => one.name === name);
+  }
+
   // An agent that was kept since the menu was made.
   isUnknown(name) {
     return String(name).startsWith("league:") && !this.offer?.league?.some((one) => one.name === name);
@@ -614,7 +630,7 @@ class Setup {
       "Trained here": this.named.filter((one) => one.name.startsWith("training:")),
       League: league,
       Levels: opponents.filter(isLevel),
-      Policies: opponents.filter((one) => !isLevel(one)),
+"More opponents": opponents.filter((one) => !isLevel(one)),
       Checkpoints: files,
     };
     const shown = Object.entries(groups).filter(([, offers]) => offers.length);

@@ -1,11 +1,12 @@
 // The view of tournaments and of the league: ratings with intervals, the cross table, and the games, each to be replayed.
 
-import { button, byId, card, count, el, get, linkTo, NOBODY, option, readLink, tableOf } from "./base.js";
+import { signFor } from "./board.js";
+import { button, byId, card, count, el, get, linkTo, LOST, NOBODY, option } from "./base.js";
+import { positionAfter, readLink, tableOf } from "./base.js";
 
 const EVERY = 5000; // milliseconds between two looks at a league
 
 const RESULT = { 1: "first won", 0: "drawn", "-1": "second won" };
-const NO_AGENTS = "No agent has joined the league yet. Train an agent, give it a name and press Keep.";
 const counted = (number, what) => `${count(number)} ${what}${number === 1 ? "" : "s"}`;
 const percent = (share) => (100 * share).toFixed(1);
 const rounded = (points) => String(Math.round(points)).replace("-", "−");
@@ -22,7 +23,7 @@ export class Tournament {
     this.ratings = el("div", { class: "scroll", tabindex: 0 }); // so that keys can scroll it
     [this.pages, this.file] = [0, 1].map(() => el("div", { class: "buttons" }));
     const meaning = "Each cell shows the score of the row's player against the column's player, in per cent. A draw counts half. Click a cell to see its games.";
-    this.empty = card(this.live ? "League" : "Tournament", el("p", {}, this.live ? NO_AGENTS : "The store has no games yet."));
+    this.empty = card("Tournament", el("p", {}, "The store has no games yet."));
     const choice = el("div", { class: "form" }, el("label", {}, this.live ? "Game" : "Tournament", this.select));
     this.content = el("div", {},
       el("section", { class: "card" }, choice, this.news, this.head),
@@ -40,7 +41,7 @@ export class Tournament {
   fill({ stores, lasting }) {
     const chosen = this.choices && this.chosen;
     this.choices = stores.flatMap(({ store, games }) => games.map((one) => ({ store, ...one })));
-    const shown = (one) => (this.live ? `${one.title}, ${counted(one.agents, "agent")}` : `${one.title}, ${count(one.count)} games (${one.store})`);
+    const shown = (one) => (this.live ? one.title + (one.agents ? `, ${counted(one.agents, "agent")}` : "") : `${one.title}, ${count(one.count)} games (${one.store})`);
     this.select.replaceChildren(...this.choices.map((one, i) => option(i, shown(one))));
     const wanted = chosen || { game: readLink().game };
     const at = this.choices.findIndex((one) => one.game === wanted.game && (!wanted.store || one.store === wanted.store));
@@ -67,7 +68,7 @@ export class Tournament {
       const busy = this.content.contains(document.activeElement) && document.activeElement.matches("a, button");
       if (this.choices.length && JSON.stringify(this.chosen) !== before && !busy) await this.open();
     } catch {
-      this.news.textContent = "The server cannot be reached. The page keeps trying…";
+      this.news.textContent = LOST;
       this.news.hidden = false;
     } finally {
       this.looking = false;
@@ -87,7 +88,7 @@ export class Tournament {
       if (this.chosen.game !== game || this.chosen.store !== store) return;
       if (game !== this.opened) this.listed = ["", "", 0];
       this.opened = game;
-      this.ratings.replaceChildren(found.players.length ? ratingTable(found, game) : "The first games are being played.");
+      this.ratings.replaceChildren(found.players.length ? ratingTable(found, game, this.chosen.agents) : "The first games are being played.");
       this.cross.replaceChildren(crossTable(found, (player, opponent) => this.list(player, opponent, 0, true)));
       this.head.textContent = found.players.length ? inWords(found) : "";
       const file = `${this.path}/csv?${new URLSearchParams({ store, game })}`;
@@ -108,7 +109,7 @@ export class Tournament {
       const other = button("Show the other seats", () => this.list(opponent, player, 0), { class: "quiet" });
       const all = button("Show all games", () => this.list("", "", 0), { class: "quiet" });
       this.filter.replaceChildren(`${who}: ${count(found.count)}. `, ...(player ? [other, all] : []));
-      this.games.replaceChildren(gameTable(found.games, game));
+      this.games.replaceChildren(gameTable(found.games, await positionAfter(game, "")));
       const go = (to, shown, disabled) => button(shown, () => this.list(player, opponent, to), { disabled });
       const last = Math.max(0, Math.ceil(found.count / found.size) - 1);
       const here = el("span", { class: "soft page" }, `page ${page + 1} of ${last + 1}`);
@@ -131,18 +132,26 @@ function inWords({ games, distinct, players, anchor, resampled, first_advantage:
   );
 }
 
-// In a league a name leads to a game against the player, and the last column has the truth about it.
-function ratingTable({ players, anchor }, game) {
+// In a league a name leads to a game against the player, and the last column has the truth about it. agents: the number
+// that visitors have kept there.
+function ratingTable({ players, anchor }, game, agents) {
   const known = players.flatMap((one) => [one.elo, one.low, one.high]).filter((end) => end !== null);
-  const least = Math.min(0, ...known);
-  const open = players.some((one) => one.high === null); // room to the right for ratings without a bound
-  const width = Math.max(1, (Math.max(0, ...known) - least) * (open ? 1.12 : 1));
+  const [lowest, highest] = [Math.min(0, ...known), Math.max(0, ...known)];
+  const room = (end) => (players.some((one) => one[end] === null) ? 0.12 * (highest - lowest) : 0); // if there is no bound
+  const least = lowest - room("low");
+  const width = Math.max(1, highest + room("high") - least);
   const place = (elo) => `${(100 * (elo - least)) / width}%`;
   const judged = players.some((one) => one.opponent);
   const forfeited = players.some((one) => one.forfeits);
+  const scale = el("span", { class: "hidden" }, "on a scale");
+  const wide = (forfeited ? ["games", "forfeits"] : ["games"]).map((name) => [name, "number wide"]);
+  const heads = [["player", ""], ["Elo (95 %)", "number"], [scale, "scale"], ["score, %", judged ? "number wide" : "number"], ...wide];
+  const large = players.some((one) => one.mistakes !== null && one.mistakes !== undefined);
+  if (judged) heads.push([large ? "mistakes in known positions" : "exact verdict", ""]);
   const rows = players.map((one) => {
     const ends = { from: place(one.low ?? least), to: place(one.high ?? least + width) };
-    const span = el("i", { class: `span${one.high === null ? " open" : ""}`, vars: ends });
+    const open = one.high === null ? " above" : one.low === null ? " below" : "";
+    const span = el("i", { class: `span${open}`, vars: ends });
     const dot = one.elo === null ? null : el("i", { class: "point", vars: { from: place(one.elo) } });
     const play = () => el("a", { href: linkTo({ view: "play", game, opponent: one.opponent, seat: "first" }) }, one.player);
     return el("tr", {},
@@ -155,11 +164,10 @@ function ratingTable({ players, anchor }, game) {
       judged ? el("td", { class: "verdict" }, truthOf(one, game)) : null,
     );
   });
-  const scale = el("span", { class: "hidden" }, "on a scale");
-  const wide = (forfeited ? ["games", "forfeits"] : ["games"]).map((name) => [name, "number wide"]);
-  const heads = [["player", ""], ["Elo (95 %)", "number"], [scale, "scale"], ["score, %", judged ? "number wide" : "number"], ...wide];
-  const large = players.some((one) => one.mistakes !== null && one.mistakes !== undefined);
-  if (judged) heads.push([large ? "mistakes in known positions" : "exact verdict", ""]);
+  if (agents === 0) {
+    const train = el("a", { href: linkTo({ view: "train" }) }, "Train an agent");
+    rows.unshift(el("tr", {}, el("th", { scope: "row" }, "your agent?"), el("td", { colspan: heads.length - 1 }, train, ", give it a name and press Keep.")));
+  }
   return tableOf("ratings", heads, rows);
 }
 
@@ -203,13 +211,13 @@ function crossTable({ players, pairs }, choose) {
   return tableOf("cross", [["player", ""], ...names.map((name, i) => [head(name, i), "number"])], rows);
 }
 
-function gameTable(games, game) {
-  const rows = games.map(({ number, first, second, moves, start, result, forfeit }) => {
-    const link = linkTo({ view: "play", game, moves, at: start, opponent: NOBODY, first, second });
+// start: the game's first position.
+function gameTable(games, start) {
+  const rows = games.map(({ number, first, second, moves, start: opening, result, forfeit }) => {
+    const link = linkTo({ view: "play", game: start.game, moves, at: opening, opponent: NOBODY, first, second, opening });
     return el("tr", {},
       el("td", { class: "number" }, number),
-      el("td", {}, el("span", { class: "dot seat0" }), first),
-      el("td", {}, el("span", { class: "dot seat1" }), second),
+      [first, second].map((name, seat) => el("td", {}, signFor(start, seat), " ", name)),
       el("td", {}, forfeit ? `${RESULT[result]}, by forfeit: ${forfeit}` : RESULT[result]),
       el("td", {}, el("a", { href: link, "aria-label": `Replay game ${number}` }, moves || "no moves")),
     );

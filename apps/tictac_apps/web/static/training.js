@@ -1,39 +1,25 @@
 // The view in which agents are trained: the form, the progress, a game step by step, and games against the agent.
 
-import { picture } from "./board.js";
-import { button, byId, card, count, el, linkTo, newSeed, option, positionAfter, post } from "./base.js";
-import { store, stored, tableOf, trainedName } from "./base.js";
+import { picture, signFor } from "./board.js";
+import { button, byId, card, count, el, get, linkTo, newSeed, option, patiently, positionAfter } from "./base.js";
+import { LOST, post, store, stored, tableOf, trainedName } from "./base.js";
 import { Keeper } from "./keep.js";
 import { Learning } from "./learning.js";
 
-const [EVERY, LONGEST] = [500, 5000]; // milliseconds between two looks, and at most between two attempts
+const EVERY = 500; // milliseconds between two looks
 const KEY = "training"; // under which the token outlives a reload
 const BEGIN = "Press Train, and watch the agent learn the colours of the rims: the truth about each move.";
 const ENDED = { done: "The training is over: ", stopped: "Stopped: " };
 const FORGOTTEN = "This training is lost: the server was restarted, or has forgotten it. Press Train to begin it again.";
 const STOPPING = "Stopping…";
+const FOLLOWING = "Your own training is running. Open the link again when it is over.";
 const STARTING = "The training is starting. This takes a few seconds.";
-const LOST = "The server cannot be reached. The page keeps trying…";
 const STEPS =
   "The agent learns from each game by correcting its values. The table shows these corrections in their order. “After 3” " +
   "is the position after three moves. “5, after 3” is move 5 in that position.";
 const narrow = matchMedia("(max-width: 860px)"); // there the form is above the results, and closes for them
 
 const pause = (time) => new Promise((done) => setTimeout(done, time));
-
-// Asks until there is an answer: an interrupted network or a busy server comes back. Only for requests that may be sent
-// twice.
-async function patiently(path, fields, lost) {
-  for (let wait = EVERY; ; wait = Math.min(2 * wait, LONGEST)) {
-    try {
-      return await post(path, fields);
-    } catch (error) {
-      if (error.status && error.status !== 429 && error.status < 500) throw error;
-      lost();
-      await pause(wait);
-    }
-  }
-}
 
 export class Training {
   constructor({ games }, menu, table, trouble) {
@@ -46,18 +32,52 @@ export class Training {
     this.status = el("p", { class: "status left", role: "status" }, BEGIN);
     const submit = (event) => event.preventDefault() || this.run(() => this.start());
     const buttons = el("div", { class: "buttons" }, this.begin, this.stop, this.play);
-    this.keeper = new Keeper();
-    const report = [this.status, this.progress, this.learning.element, this.keeper.element];
+    this.keeper = new Keeper((name) => this.learning.live.offerLink(name));
+    this.title = el("h2", { hidden: true });
+    const report = [this.title, this.status, this.progress, this.learning.element, this.keeper.element];
     byId("train").append(
       el("div", { class: "two" },
         card("Train an agent", el("form", { class: "form", onsubmit: submit }, this.plan.element, buttons)),
         el("div", {}, el("section", { class: "card", "aria-label": "Progress and results" }, report), this.lesson.element),
       ),
     );
-    const invite = () => this.token === null && this.learning.clear(this.plan.game.value, null);
-    this.plan.game.addEventListener("change", invite);
-    invite();
-    if (stored(KEY, true)) this.run(() => this.resume());
+    this.plan.game.addEventListener("change", () => this.token === null && this.invite());
+  }
+
+  // Shows the training of a kept agent, if a link names one, else the visitor's own.
+  open({ game, opponent, at }) {
+    const name = /^league:(.+)/.exec(opponent)?.[1];
+    if (this.following) this.trouble(name ? FOLLOWING : "");
+    else if (name) this.run(() => this.visit(game, name, at));
+    else if (this.token === null) {
+      this.invite();
+      if (stored(KEY, true)) this.run(() => this.resume());
+    }
+  }
+
+  invite() {
+    this.token = null;
+    this.play.disabled = this.title.hidden = this.progress.hidden = this.keeper.element.hidden = true;
+    this.play.textContent = "Play your agent";
+    this.play.classList.remove("main");
+    this.status.textContent = BEGIN;
+    this.lesson.clear(this.plan.game.value, null);
+    this.learning.clear(this.plan.game.value, null);
+  }
+
+  // The training of an agent that somebody has kept: its proof, its curves and its film.
+  async visit(game, name, at) {
+    this.invite();
+    const report = await get("/api/league/training", { game, name });
+    this.game = game;
+    this.plan.show(report.plan);
+    this.learning.clear(game, `league:${name}`);
+    this.title.textContent = `The training of ${name}`;
+    this.title.hidden = this.progress.hidden = false;
+    this.show({ ...report, kept: name });
+    this.keeper.element.hidden = true;
+    await this.learning.show(report, true);
+    if (at) await this.learning.live.look(Math.min(Number(at) || 0, report.rows.length - 1));
   }
 
   async run(training) {
@@ -68,7 +88,7 @@ export class Training {
     } catch (error) {
       this.trouble(error.message);
     } finally {
-      this.begin.disabled = false;
+      this.begin.disabled = this.following = false;
       this.stop.disabled = true;
     }
   }
@@ -89,17 +109,17 @@ export class Training {
   }
 
   async follow(token, game) {
-    Object.assign(this, { token, game, stopping: false });
+    Object.assign(this, { token, game, stopping: false, following: true });
     this.lesson.clear(game, token);
-    this.learning.clear(game, token);
-    this.play.disabled = true;
+    this.learning.clear(game, `training:${token}`);
+    this.play.disabled = this.title.hidden = true;
     this.stop.disabled = false;
     this.progress.hidden = false;
     this.plan.close();
     for (;;) {
       const { watched } = this.learning.live;
       const fields = { token, since: this.learning.rows.length, ...(watched === null ? {} : { moves: watched }) };
-      const report = await patiently("/api/training/look", fields, () => this.lost()).catch((error) => {
+      const report = await patiently(() => post("/api/training/look", fields), () => this.lost()).catch((error) => {
         if (error.status !== 404) throw error;
       });
       if (!report) return this.forgotten();
@@ -137,9 +157,10 @@ export class Training {
     if (state === "waiting") this.status.textContent = `Your training waits: it is number ${place} in the queue. Press Stop to leave the queue.`;
     this.lesson.offer(lessons, unit);
     this.play.disabled = !saved;
-    this.play.textContent = proven ? "Try to beat it" : "Play your agent";
+    this.play.textContent = proven ? "Try to beat it" : this.token ? "Play your agent" : "Play it";
     this.play.classList.toggle("main", saved && state !== "running");
     this.keeper.offer(this.token, { saved, kept, plan });
+    this.learning.live.offerLink(kept);
     this.trained = { name: `training:${this.token}`, shown: trainedName({ kept, plan, done, unit }) };
   }
 
@@ -147,7 +168,7 @@ export class Training {
     this.stop.disabled = true;
     this.stopping = true;
     this.status.textContent = STOPPING;
-    const stopped = patiently("/api/training/stop", { token: this.token }, () => this.lost());
+    const stopped = patiently(() => post("/api/training/stop", { token: this.token }), () => this.lost());
     await stopped.catch((error) => this.trouble(error.message));
   }
 
@@ -370,7 +391,7 @@ class Lesson {
     const { token } = this;
     this.loaded = number;
     this.slider.value = number;
-    const lesson = await patiently("/api/training/lesson", { token, number }, () => {});
+    const lesson = await patiently(() => post("/api/training/lesson", { token, number }), () => {});
     if (token !== this.token || number !== this.loaded) return;
     const { at, moves, backups } = lesson;
     this.backups = backups;
@@ -386,7 +407,7 @@ class Lesson {
     const up = after > before;
     return el("tr", { onclick: () => this.choose(i) },
       el("td", {}, i + 1),
-      el("td", {}, el("span", { class: `dot seat${seat}` }), this.line.sides[seat]),
+      el("td", {}, this.line.falls && signFor(this.line, seat), this.line.sides[seat]),
       el("td", {}, `${move === null ? "" : `${move}, `}after ${ply}`),
       el("td", { class: "number" }, before.toFixed(4)),
       el("td", { class: `number ${up ? "up" : "down"}` }, `${up ? "▲" : "▼"} ${after.toFixed(4)}`),
