@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table
 
 from tictac_env.jobs import Workers, map_jobs
@@ -185,15 +186,30 @@ def _processor(key: str) -> str:
     return next((line.split(":", 1)[1].strip() for line in lines if line.split(":")[0].strip() == key), "")
 
 
-def show(title: str, rows: Sequence[Row]) -> None:
-    """Prints rows as a table, numbers to the right."""
+def show(title: str, rows: Sequence[Row], least: int = 0) -> None:
+    """Prints rows as a table, numbers to the right.
+
+    Args:
+        title: of the table.
+        rows: with the same keys, the heads of the columns.
+        least: the number of columns that are printed in any case, 0 for all; the others only if they all fit.
+    """
+    console = Console(width=None if sys.stdout.isatty() else 160)
+    table = _table(title, rows, list(rows[0]))
+    unlimited = console.options.update(max_width=10_000)
+    if least and Measurement.get(console, unlimited, table).maximum > console.width:
+        table = _table(title, rows, list(rows[0])[:least])
+    console.print(table)
+
+
+def _table(title: str, rows: Sequence[Row], names: list[str]) -> Table:
     table = Table(title=title, title_justify="left")
-    for name in rows[0]:
+    for name in names:
         number = all(isinstance(row[name], (int, float)) for row in rows)
         table.add_column(name, justify="right" if number else "left")
     for row in rows:
-        table.add_row(*(_cell(value) for value in row.values()))
-    Console(width=None if sys.stdout.isatty() else 160).print(table)
+        table.add_row(*(_cell(row[name]) for name in names))
+    return table
 
 
 def _cell(value: Any) -> str:

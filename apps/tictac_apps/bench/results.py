@@ -171,8 +171,11 @@ def _moves_by_pair(tournament: Tournament) -> dict[tuple[str, str], set[str]]:
     return moves
 
 
+RATING_COLUMNS = 5
+
+
 def rating_rows(results: GameResults) -> list[Row]:
-    """The players of a game by their rating, for the terminal."""
+    """The players of a game by their rating, for the terminal; the first `RATING_COLUMNS` matter most."""
     return [
         {
             "": place,

@@ -46,6 +46,7 @@ from tictac_apps.bench.judging import AGENTS, LOG, Judged, PlayerJob
 from tictac_apps.bench.page import page
 from tictac_apps.bench.records import machine, show
 from tictac_apps.bench.results import (
+    RATING_COLUMNS,
     agent_record,
     as_csv,
     game_results,
@@ -243,7 +244,7 @@ def _say(phase: str, what: str) -> None:
 def print_tables(record: BenchRecord) -> None:
     """Prints the tables of each game."""
     for results in record.games:
-        show(f"{results.title}: ratings, {results.games:,} games", rating_rows(results))
+        show(f"{results.title}: ratings, {results.games:,} games", rating_rows(results), RATING_COLUMNS)
         suite = f"{results.suite.positions:,} positions of {results.suite.name}"
         show(f"{results.title}: the exact truth, and mistakes on {suite}", truth_rows(results))
 

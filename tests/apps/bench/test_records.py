@@ -178,3 +178,16 @@ def test_ctrl_c(presses: int, seconds: float, tmp_path: Path) -> None:
     assert process.returncode != 0 and errors.rstrip().endswith("KeyboardInterrupt")
     begun = len(list(tmp_path.glob("begun *")))
     assert len(RunStore(path)) == (begun if presses == 1 else 0) and 2 <= begun < 20
+
+
+@pytest.mark.parametrize(("width", "heads"), [(120, ["player", "score", "search"]), (40, ["player", "score"])])
+def test_columns_that_do_not_fit_a_terminal_are_left_out(
+    width: int, heads: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", str(width))
+    row = {"player": "mcts:1000", "score": 0.5, "search": "1,000 simulations, one-move rule in rollouts"}
+    show("ratings", [row], least=2)
+    lines = re.sub(r"\x1b\[[\d;]*m", "", capsys.readouterr().out).splitlines()
+    assert lines[2].replace("┃", " ").split() == heads
+    assert all(len(line) <= width for line in lines) and any("mcts:1000" in line for line in lines)
