@@ -74,6 +74,9 @@ strict = {"taskset": {"id": "tictac-verifiers", "retries": 0, "size": 1}}
 show("silent v perfect:0.5", asyncio.run(play("silent", address, strict)))
 cut = {"player": {"max_turns": 1}}
 show("careful, cut off after one answer", asyncio.run(play("careful", address, cut, games=1)))
-both = {"taskset": {"id": "tictac-verifiers", "opponent": "", "size": 1}, "rival": {"model": "careless"}}
-show("careful v careless, a reward for each", asyncio.run(play("careful", address, both)))
+ladder = {"taskset": {"id": "tictac-verifiers", "opponent": "ladder", "size": 1}}
+show("careful v a ladder", asyncio.run(play("careful", address, ladder)))
+itself = {"taskset": {"id": "tictac-verifiers", "opponent": "", "size": 1}}
+show("careful v itself, a reward for each", asyncio.run(play("careful", address, itself)))
+show("careful v a frozen rival", asyncio.run(play("careful", address, itself | {"rival": {"model": "careless"}})))
 server.shutdown()

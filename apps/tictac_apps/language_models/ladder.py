@@ -104,7 +104,7 @@ class Ladder:
             state = self._state
             here = (*state.scores, score)[-self.window :] if rung == state.rung else state.scores
             to = state.rung
-            if rung == state.rung and len(here) == self.window:
+            if len(here) == self.window:
                 mean = sum(here) / self.window
                 to += (mean >= self.up) - (self.down is not None and mean <= self.down)
             to = min(max(to, 0), len(self.rungs) - 1)
