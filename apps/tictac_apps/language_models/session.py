@@ -110,6 +110,18 @@ class Turn:
         }
 
 
+def frozen_copy(player: PlayerLike, question: Question, history: bool = False, system: str = "") -> PlayerLike:
+    """The model behind an address as an opponent that is asked like a session's model; any other player as it is.
+
+    A random move replaces its last wrong answer.
+    """
+    if not (isinstance(player, str) and player.startswith(ADDRESSES)):
+        return player
+    endpoint = ChatEndpoint.from_address(player)
+    endpoint.system = system
+    return TextPolicy(endpoint, question.retries, "random", question.harness, history)
+
+
 class TextSession:
     r"""A game in text, for training a language model: each answer earns an exact reward.
 
@@ -212,11 +224,8 @@ class TextSession:
 
     def _as_opponent(self, player: PlayerLike, game: Game) -> PlayerLike:
         """The opponent for the environment; a model behind an address gets the prompts of this session."""
-        if not (isinstance(player, str) and player.startswith(ADDRESSES)):
-            return as_policy(player, game) if self.ladder else player
-        endpoint, question = ChatEndpoint.from_address(player), self._question
-        endpoint.system = self.system
-        return TextPolicy(endpoint, question.retries, "random", question.harness, self.history)
+        player = frozen_copy(player, self._question, self.history, self.system)
+        return as_policy(player, game) if self.ladder else player
 
     @contextmanager
     def _against(self, rung: int | None) -> Iterator[None]:

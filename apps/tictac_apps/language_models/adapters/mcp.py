@@ -14,7 +14,8 @@ from typing import Any, Literal
 from gymnasium.error import Error
 
 from tictac_apps.language_models.harness import BoardHarness
-from tictac_apps.language_models.session import OPPONENT, TextSession
+from tictac_apps.language_models.question import Question
+from tictac_apps.language_models.session import OPPONENT, TextSession, frozen_copy
 from tictac_env.checks import flag
 from tictac_env.envs.single import Start
 from tictac_env.games import Game, get_game
@@ -87,6 +88,8 @@ class BoardGames:
             **options,
         }
         self._game = get_game(game)
+        if isinstance(opponent, str):  # a language model as opponent has no tool to call
+            opponent = frozen_copy(opponent, Question(BoardHarness(list_moves=False), retries=2))
         session = TextSession(self._game, opponent, **self._options)
         self._opponent = session.ladder or session.opponent
         if self._opponent is None:

@@ -8,7 +8,8 @@ from typing import Any
 
 from tictac_apps.language_models.harness import BoardHarness
 from tictac_apps.language_models.ladder import Ladder, of_process
-from tictac_apps.language_models.session import OPPONENT, TextSession
+from tictac_apps.language_models.question import Question
+from tictac_apps.language_models.session import OPPONENT, TextSession, frozen_copy
 from tictac_env.games import Game, get_game
 from tictac_env.policies.loading import PlayerLike
 
@@ -72,6 +73,8 @@ class BoardGameTools:
             "reward": reward,
             "scaled": scaled,
         } | options
+        if isinstance(opponent, str):  # a frozen copy has no tool to call
+            opponent = frozen_copy(opponent, Question(BoardHarness(list_moves=False), retries=2))
         self.session = TextSession(game, of_process(opponent, get_game(game), reward), **settings)
         if opponent is None and reward != "regret":
             raise ValueError(f"reward must be 'regret' if opponent is None, not {reward!r}: one reward pays both seats")

@@ -7,6 +7,7 @@ import random
 from typing import Any
 
 import pytest
+from chat_server import serving
 from gymnasium.error import ResetNeeded
 from hypothesis import given
 from hypothesis import strategies as st
@@ -128,3 +129,11 @@ def test_environments_share_a_ladder_and_its_rung_is_logged() -> None:
     assert [name for name, _ in logged[4:]] == ["regret of X", "regret of O"]
     named = [BoardGameTools(opponent="ladder", reward="both").session.ladder for _ in range(2)]
     assert named[0] is named[1] is not BoardGameTools(opponent="ladder").session.ladder
+
+
+def test_a_frozen_copy_is_asked_for_text_and_not_for_a_call() -> None:
+    with serving() as server:
+        server.script = lambda prompt: "Move: 5"
+        env = BoardGameTools(opponent=f"{server.url}#frozen", seat="second", start=None)
+        assert " .  X  .\n" in env.reset(seed=0)
+        assert "Move: <number>" in server.prompts[0] and "`play`" not in server.prompts[0]
