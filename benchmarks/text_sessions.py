@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import time
 import zlib
 from collections import Counter
@@ -48,10 +49,18 @@ Ended = tuple[tuple[int, ...], tuple[int, int] | None, float]
 """The moves of a game, its outcomes, and what the seat that is asked has earned."""
 
 
+def legal_moves(prompt: str) -> list[str]:
+    """The legal moves that a prompt lists; if it lists none, the empty cells of its board of tic-tac-toe."""
+    _, listed, moves = prompt.rpartition("The legal moves: ")
+    if listed:
+        return moves.splitlines()[0].split()
+    cells = "".join(re.findall(r"^ [.XO]  [.XO]  [.XO]$", prompt, re.MULTILINE)).replace(" ", "")
+    return [str(number) for number, cell in enumerate(cells, 1) if cell == "."]
+
+
 def scripted(prompt: str) -> str:
     """The answer of the server, which depends on the prompt alone."""
-    draw = zlib.crc32(prompt.encode())
-    legal = prompt.rpartition("The legal moves: ")[2].splitlines()[0].split()
+    draw, legal = zlib.crc32(prompt.encode()), legal_moves(prompt)
     return "I cannot decide." if draw % WRONG == 0 else f"This one.\nMove: {legal[draw // WRONG % len(legal)]}"
 
 
@@ -68,8 +77,11 @@ async def answer_requests(reader: asyncio.StreamReader, writer: asyncio.StreamWr
         while True:
             asked = json.loads(await read_message(reader))
             message = {"role": "assistant", "content": scripted(asked["messages"][-1]["content"])}
-            body = json.dumps({"choices": [{"index": 0, "message": message}]}).encode()
-            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+            completion = {"id": "scripted", "object": "chat.completion", "created": 0, "model": asked["model"]}
+            completion["choices"] = [{"index": 0, "message": message, "finish_reason": "stop"}]
+            body = json.dumps(completion).encode()
+            head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body)
+            writer.write(head + body)
             await writer.drain()
     except (asyncio.IncompleteReadError, ConnectionError):
         writer.close()

@@ -34,7 +34,7 @@ def first_empty(question: str) -> str:
 
 # 1. Each game by itself; an answer is scored by the value that it gives away.
 for game, plies in (("TicTacToe-v0", 6), ("ConnectFour-v0", 12)):
-    data = reasoning_gym.create_dataset("tictac_best_move", game=game, plies=plies, size=100, seed=0)
+    data = reasoning_gym.create_dataset("tictac_best_move", game=game, max_plies=plies, size=100, seed=0)
     entries = list(data)
     print(
         f"{game}: {len({entry['metadata']['symmetry_class'] for entry in entries})} symmetry classes in 100 questions"

@@ -36,9 +36,9 @@ def chatty(question: str, moves: str) -> str:
     return drawn.choice([empty(question, moves), "Well, what a question!"])
 
 
-def episode(answerer: Callable[[str, str], str], row: dict, max_turns: int) -> dict:
+def episode(answerer: Callable[[str, str], str], row: dict, max_turns: int, opponent: str | None) -> dict:
     """An episode as SkyRL's generator plays it; a row of the data set comes as `extras`."""
-    config = {"opponent": "perfect:0.5", "reward": "regret"}
+    config = {"opponent": opponent, "reward": "regret"}
     env = skyrl_gym.make("tictac", env_config=config, extras={"max_turns": max_turns, "extra_info": row})
     messages, info = env.init([{"role": "system", "content": "You play well."}])
     moves, rewards, done = info["moves"], [], False
@@ -51,9 +51,10 @@ def episode(answerer: Callable[[str, str], str], row: dict, max_turns: int) -> d
     return env.get_metrics()
 
 
-for answerer in (perfect, empty, chatty):
-    for max_turns in (30, 2):
-        print(f"{answerer.__name__}, at most {max_turns} answers")
-        metrics = [episode(answerer, {"seed": seed}, max_turns) for seed in range(50)]
-        means = aggregate_for_environment("tictac", metrics)
-        print("  means of 50 games:", ", ".join(f"{name} {mean:.2f}" for name, mean in means.items()))
+CASES = ((perfect, 30, "perfect:0.5"), (empty, 30, "perfect:0.5"), (chatty, 30, "perfect:0.5"))
+CASES += ((perfect, 2, "perfect:0.5"), (perfect, 30, "ladder"), (empty, 30, None))
+for answerer, max_turns, opponent in CASES:
+    print(f"{answerer.__name__} v {opponent or 'itself'}, at most {max_turns} answers")
+    metrics = [episode(answerer, {"seed": seed}, max_turns, opponent) for seed in range(100)]
+    means = aggregate_for_environment("tictac", metrics)
+    print("  means of 100 games:", ", ".join(f"{name} {mean:.2f}" for name, mean in means.items()))

@@ -2,7 +2,7 @@
 # requires-python = ">=3.11"
 # dependencies = ["tictac-env", "trl>=1.16,<2", "torch"]
 # ///
-"""TRL: GRPO on games played by a tool and paid by exact regret, with a script in place of the model."""
+"""TRL: GRPO on games played by a tool, against a ladder and in self-play, with a script in place of the model."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from datasets import Dataset
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast, PrinterCallback, Qwen3Config, Qwen3ForCausalLM
 
-from tictac_apps.language_models.adapters.trl import BoardGameTools
+from tictac_apps.language_models import Ladder
+from tictac_apps.language_models.adapters.trl import BoardGameTools, log_games
 
 # 1. A tokenizer of bytes with the chat template of Qwen3, and a network of random weights: nothing is downloaded.
 alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
@@ -54,9 +55,9 @@ class Scripted(trl.GRPOTrainer):
         return f"<tool_call>\n{call}\n</tool_call><|im_end|>"
 
     def _calculate_rewards(self, *words: Any, **keywords: Any) -> Any:
-        found = super()._calculate_rewards(*words, **keywords)
-        self.rewards += found[:, 0].tolist()
-        return found
+        paid = super()._calculate_rewards(*words, **keywords)
+        self.rewards += paid[:, 1].tolist()  # the first column is of `log_games`, which pays nothing
+        return paid
 
 
 # 2. What a user writes: rows with seeds, the environment, and the trainer.
@@ -72,18 +73,24 @@ settings = trl.GRPOConfig(
     use_cpu=True,
     disable_tqdm=True,
 )
-trainer = Scripted(
-    model=Qwen3ForCausalLM(config),
-    processing_class=tokenizer,
-    args=settings,
-    train_dataset=rows,
-    environment_factory=partial(BoardGameTools, "TicTacToe-v0", opponent="perfect:0.5"),
-)
-trainer.remove_callback(PrinterCallback)
-trainer.train()
-for record in trainer.state.log_history[:2]:
-    rewards, trainer.rewards = trainer.rewards[:4], trainer.rewards[4:]
-    print(
-        f"step {record['step']}: rewards {rewards}, mean {record['reward']:.3f}, "
-        f"{record['tools/call_frequency']:.2f} moves a game, gradient {record['grad_norm']:.2g}"
+for title, opponent in (("a ladder", Ladder(window=4, up=0.3, down=None)), ("itself", None)):
+    print(f"against {title}")
+    trainer = Scripted(
+        model=Qwen3ForCausalLM(config),
+        processing_class=tokenizer,
+        args=settings,
+        train_dataset=rows,
+        reward_funcs=[log_games],
+        environment_factory=partial(BoardGameTools, "TicTacToe-v0", opponent=opponent),
     )
+    trainer.remove_callback(PrinterCallback)
+    trainer.train()
+    for record in trainer.state.log_history[:2]:
+        rewards, trainer.rewards[:] = trainer.rewards[:4], trainer.rewards[4:]
+        games = ", ".join(
+            f"{name} {record[name]:g}" for name in ("regret", "regret of X", "regret of O", "rung") if name in record
+        )
+        print(
+            f"  step {record['step']}: rewards {rewards}, {games}, {record['tools/call_frequency']:.2f} moves a game, "
+            f"gradient {record['grad_norm']:.2g}"
+        )

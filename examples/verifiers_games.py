@@ -1,6 +1,6 @@
 # /// script
 # requires-python = ">=3.11"
-# dependencies = ["tictac-env", "verifiers>=0.4,<0.5", "uv"]
+# dependencies = ["tictac-env", "verifiers>=0.4,<0.5"]
 # ///
 """verifiers: its evaluation plays games by chat completions, against a policy and between two models, paid exactly."""
 
@@ -8,16 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import random
 import re
-import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
-
-os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # verifiers looks for uv there
-os.environ["UV_LINK_MODE"] = "copy"
 
 import verifiers.v1 as vf
 from verifiers.v1.utils.loaders import load_environment, resolve_env_config
@@ -35,13 +29,13 @@ class Scripted(BaseHTTPRequestHandler):
         cells = [cell for cell, stone in enumerate(board, 1) if stone == "." or asked["model"] == "careless"]
         drawn = random.Random(text)  # the same question has the same answer
         said = "I would rather not." if asked["model"] == "silent" else f"Let me see.\nMove: {drawn.choice(cells)}"
-        choice = {"index": 0, "finish_reason": "stop", "delta": {"role": "assistant", "content": said}}
-        chunk = {"id": "scripted", "object": "chat.completion.chunk", "created": 0, "model": asked["model"]}
-        chunk |= {"choices": [choice], "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}}
+        choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": said}}
+        completion = {"id": "scripted", "object": "chat.completion", "created": 0, "model": asked["model"]}
+        completion |= {"choices": [choice], "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}}
         self.send_response(200)
-        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Content-Type", "application/json")
         self.end_headers()
-        self.wfile.write(f"data: {json.dumps(chunk)}\n\ndata: [DONE]\n\n".encode())
+        self.wfile.write(json.dumps(completion).encode())
 
     def log_message(self, *_: object) -> None:
         """Keeps quiet."""
@@ -80,6 +74,9 @@ strict = {"taskset": {"id": "tictac-verifiers", "retries": 0, "size": 1}}
 show("silent v perfect:0.5", asyncio.run(play("silent", address, strict)))
 cut = {"player": {"max_turns": 1}}
 show("careful, cut off after one answer", asyncio.run(play("careful", address, cut, games=1)))
-both = {"taskset": {"id": "tictac-verifiers", "opponent": "", "size": 1}, "rival": {"model": "careless"}}
-show("careful v careless, a reward for each", asyncio.run(play("careful", address, both)))
+ladder = {"taskset": {"id": "tictac-verifiers", "opponent": "ladder", "size": 1}}
+show("careful v a ladder", asyncio.run(play("careful", address, ladder)))
+itself = {"taskset": {"id": "tictac-verifiers", "opponent": "", "size": 1}}
+show("careful v itself, a reward for each", asyncio.run(play("careful", address, itself)))
+show("careful v a frozen rival", asyncio.run(play("careful", address, itself | {"rival": {"model": "careless"}})))
 server.shutdown()

@@ -503,6 +503,8 @@ TABLES: dict[str, Callable[[], Table | str]] = {
     "regret-perfect": partial(regret_speed, "perfect"),
     "differential": differential,
     "text-sessions": partial(whole, "text-sessions", "sessions"),
+    "text-ladder": partial(whole, "text-ladder", "steps"),
+    "verifiers-games": partial(whole, "verifiers-games", "games"),
     "examples": example_list,
     "example-outputs": example_outputs,
     "language-model": partial(whole, "language-model", "summary"),

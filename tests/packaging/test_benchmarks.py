@@ -38,6 +38,8 @@ SMALL = {
     "benchmarks.exact_results": "--policies rule level:6 --maps 2",
     "benchmarks.web_load": "--visitors 2 --seconds 3 --policies rule --attacks 50",
     "benchmarks.text_sessions": "--sessions 4 --games 60 --game TicTacToe-v0",
+    "benchmarks.verifiers_games": "--games 4 --repeats 1",
+    "benchmarks.text_ladder": "--steps 80",
     "benchmarks.text_learning": "--seeds 1 --games 600",
     "benchmarks.alphazero": "parts --minutes 0.01",
     "benchmarks.differential": "--games 20000",
@@ -47,7 +49,8 @@ SMALL = {
 }
 QUICK = ["benchmarks.exact_results"]
 NEEDS = {"learning": "sb3_contrib", "tune": "optuna", "solver": "bitbully", "web_load": "starlette"}
-NEEDS |= {"differential": "pyspiel", "text_learning": "torch"}
+NEEDS |= {"differential": "pyspiel", "text_learning": "torch", "text_ladder": "torch"}
+NEEDS |= {"verifiers_games": "verifiers"}
 
 
 def load(name: str) -> ModuleType:

@@ -27,7 +27,7 @@ TRAINING = {name for name, block in EXAMPLES.items() if LONG.search(block) and r
 """Those that train a network, or a table for many games, or sample many."""
 LIBRARY = re.compile(
     r"^(?:from|import) (?:tictac_apps\.language_models\.adapters\.)?"
-    r"(mcp|openenv|reasoning_gym|skyrl_gym|trl|verifiers)\b",
+    r"(mcp|openenv|reasoning_gym|skyrl_gym|tinker_cookbook|trl|verifiers)\b",
     re.MULTILINE,
 )
 """Those that train language models: their examples run if they are installed."""

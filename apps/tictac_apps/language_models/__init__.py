@@ -2,6 +2,7 @@
 
 from tictac_apps.language_models.chat import ChatEndpoint, ChatError
 from tictac_apps.language_models.harness import BoardHarness, GameHarness, ParseResult
+from tictac_apps.language_models.ladder import Ladder
 from tictac_apps.language_models.session import TextSession, Turn
 from tictac_apps.language_models.text_env import TextEnv
 from tictac_apps.language_models.text_policy import TextPolicy
@@ -19,6 +20,7 @@ __all__ = [
     "ChatEndpoint",
     "ChatError",
     "GameHarness",
+    "Ladder",
     "ParseResult",
     "TextEnv",
     "TextPolicy",

@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import cycle
 
 from gymnasium.error import ResetNeeded
 
-from tictac_apps.language_models.harness import BoardHarness, GameHarness, moves_written
+from tictac_apps.language_models.chat import ChatEndpoint
+from tictac_apps.language_models.harness import BoardHarness, GameHarness, moves_written, rules_text
+from tictac_apps.language_models.ladder import LADDER, Ladder, LadderState
+from tictac_apps.language_models.question import Question, QuestionState
+from tictac_apps.language_models.text_policy import MOST_IN_FLIGHT, TextPolicy
 from tictac_env.arena.typed_json import read_as
 from tictac_env.checks import flag, one_of, whole
 from tictac_env.envs.single import BoardEnv, Start
 from tictac_env.games import Game, get_game, shown
-from tictac_env.policies.loading import PlayerLike
+from tictac_env.policies import as_policy
+from tictac_env.policies.loading import ADDRESSES, PlayerLike
 from tictac_env.policies.policy import Policy
 from tictac_env.position import Position
 from tictac_env.storage import JsonObject
@@ -24,86 +31,26 @@ from tictac_env.storage import JsonObject
 REWARDS = ("outcome", "regret", "both")
 OPPONENT = "perfect:0.5"
 """The default opponent of a session."""
+WAITING = ThreadPoolExecutor(MOST_IN_FLIGHT, "session")
+"""The threads of sessions whose opponent is a language model: they wait for servers, so there may be many."""
 Message = dict[str, str]
 Judged = tuple[Position, int | None]
 """A position, and the action by which its answer is judged; None for a loss without a legal move."""
 
 
 @dataclass(frozen=True)
-class QuestionState:
-    """The fields of a `Question` that change."""
-
-    wrong: int
-    answer: str | None
-    move: str | None
-
-
-@dataclass(frozen=True)
 class SessionState:
-    """The state of an unfinished game; `board` is as of `BoardEnv.state_dict`."""
+    """The state of an unfinished game; `board` is as of `BoardEnv.state_dict`.
+
+    `rung` is that of this game, and `ladder` the state of the ladder; both are None without a ladder.
+    """
 
     board: JsonObject
     question: QuestionState
     regrets: tuple[int, int]
     conversations: tuple[tuple[Message, ...], tuple[Message, ...]]
-
-
-@dataclass
-class Question:
-    """The question for one move, which is repeated after wrong answers.
-
-    Attributes:
-        harness: makes the prompts and reads the answers.
-        retries: the number of wrong answers that are forgiven for each move.
-        wrong: number of wrong answers for the present move so far.
-        answer: the last wrong answer, None if there is none.
-        move: the move that it named, None if it named none.
-    """
-
-    harness: GameHarness
-    retries: int
-    wrong: int = 0
-    answer: str | None = None
-    move: str | None = None
-
-    def prompt(self, position: Position, history: Sequence[str] = ()) -> str:
-        """The prompt for a move; after a wrong answer it says what was wrong."""
-        return self.harness.make_prompt(position, history, self.answer, self.move)
-
-    def read(self, position: Position, answer: str) -> tuple[str, int | None]:
-        """Reads an answer, and counts it if it is wrong.
-
-        Returns:
-            "legal", "illegal" or "unparsed", and the action if it is legal.
-
-        Raises:
-            ValueError: `answer` is not a str.
-        """
-        if not isinstance(answer, str):
-            raise ValueError(f"an answer must be a str, the output of a language model, not {shown(answer)}")
-        legal = {text: action for action, text in self.harness.get_legal_moves(position).items()}
-        result = self.harness.parse_response(answer, list(legal))
-        if result.legal_action in legal:
-            self.wrong, self.answer, self.move = 0, None, None
-            return "legal", legal[result.legal_action]
-        self.wrong, self.answer, self.move = self.wrong + 1, answer, result.raw_action
-        return "unparsed" if result.raw_action is None else "illegal", None
-
-    def restored(self, state: QuestionState) -> Question:
-        """The question with the fields of a `state`.
-
-        Raises:
-            ValueError: the fields contradict each other.
-        """
-        wrong = whole("wrong of a state", state.wrong, self.retries)
-        if (state.answer is None) != (wrong == 0) or (state.move and not wrong):
-            raise ValueError(f"answer and move of a state must be those of a wrong answer, or None, not {state}")
-        return Question(self.harness, self.retries, **vars(state))
-
-    @property
-    def is_lost(self) -> bool:
-        """True if there were more wrong answers than are forgiven."""
-        return self.wrong > self.retries
+    rung: int | None
+    ladder: LadderState | None
 
 
 @dataclass(frozen=True)
@@ -163,6 +110,18 @@ class Turn:
         }
 
 
+def frozen_copy(player: PlayerLike, question: Question, history: bool = False, system: str = "") -> PlayerLike:
+    """The model behind an address as an opponent that is asked like a session's model; any other player as it is.
+
+    A random move replaces its last wrong answer.
+    """
+    if not (isinstance(player, str) and player.startswith(ADDRESSES)):
+        return player
+    endpoint = ChatEndpoint.from_address(player)
+    endpoint.system = system
+    return TextPolicy(endpoint, question.retries, "random", question.harness, history)
+
+
 class TextSession:
     r"""A game in text, for training a language model: each answer earns an exact reward.
 
@@ -180,12 +139,20 @@ class TextSession:
     | "both" | their sum | their sum |
 
     A wrong answer that is forgiven earns 0. With `scaled` the last answer earns the `score` of the whole game, in
-    [0, 1], and all answers before it earn 0. So a longer game never earns more, with `scaled` or without. With
-    `opponent=None` both seats are answered for.
+    [0, 1], and all answers before it earn 0. So a longer game never earns more, with `scaled` or without.
+
+    With `opponent=None` both seats are answered for: a model plays itself. Each seat has a conversation, rewards and
+    regrets of its own. For the first player, the value of the start minus its regrets plus those of the second player
+    is the outcome.
+
+    A language model's address as opponent, such as "http://localhost:8000/v1#model", is a frozen copy behind a server.
+    It gets the session's prompt for each of its moves, without the conversation, and as many retries; then a random
+    move is played for it. If its server fails, the error leaves the session as it was.
 
     Args:
         game: a game's name or rule book.
-        opponent: what `gym.make` takes as opponent; None to answer for both seats.
+        opponent: what `gym.make` takes as opponent; None to answer for both seats; a `Ladder` of opponents, which may
+            be shared with other sessions, or "ladder" for one of its own.
         seat: the seat to answer for: "first", "second", "random" (drawn at each reset; the default) or "alternate".
             Without an opponent it is both.
         start: as of the environments: "random:2" begins after 0 to 2 random moves; None on the empty board.
@@ -195,11 +162,15 @@ class TextSession:
         retries: the number of wrong answers that are forgiven for each move.
         history: True to list the moves so far in the prompts.
         system: the first message of each conversation, "" for none.
+        rules_once: True to leave the rules out of the prompts after the first of each conversation, if the harness is a
+            `BoardHarness`.
 
     Attributes:
         returns: the sum of the rewards of each seat in this game, two floats. The side that did not make the last move
             gets its outcome or score here, too.
         regrets: the sum of the regrets of each seat in this game, two integers; 0 if the reward is the outcome alone.
+        ladder: the ladder of opponents, None if there is none.
+        rung: the rung of this game's opponent, 0 for the weakest; None without a ladder.
 
     Raises:
         ValueError: an argument is out of its range.
@@ -220,7 +191,7 @@ class TextSession:
     def __init__(
         self,
         game: str | Game = "TicTacToe-v0",
-        opponent: PlayerLike | None = OPPONENT,
+        opponent: PlayerLike | Ladder | None = OPPONENT,
         seat: str | None = None,
         start: Start | None = "random:2",
         reward: str = "regret",
@@ -229,21 +200,51 @@ class TextSession:
         retries: int = 2,
         history: bool = False,
         system: str = "",
+        rules_once: bool = False,
     ) -> None:
-        self._env = BoardEnv(get_game(game), opponent, seat or ("first" if opponent is None else "random"), start=start)
         self.reward = one_of("reward", reward, REWARDS)
         self.scaled = flag("scaled", scaled)
         self.history = flag("history", history)
         self.system = system
+        self.rules_once = flag("rules_once", rules_once)
         self._question = Question(harness or BoardHarness(list_moves=False), whole("retries", retries))
+        rules = get_game(game)
+        if isinstance(opponent, str) and opponent == LADDER:
+            opponent = Ladder()
+        self.ladder = opponent if isinstance(opponent, Ladder) else None
+        players = opponent.rungs if isinstance(opponent, Ladder) else () if opponent is None else (opponent,)
+        self._opponents = [self._as_opponent(player, rules) for player in players]
+        self.rung = None if self.ladder is None else self.ladder.rung
+        present = self._opponents[self.rung or 0] if self._opponents else None
+        self._env = BoardEnv(rules, present, seat or ("first" if present is None else "random"), start=start)
         self.returns = [0.0, 0.0]
         self.regrets = [0, 0]
         self._conversations: list[list[Message]] = [[], []]
         self._turn: Turn | None = None
 
+    def _as_opponent(self, player: PlayerLike, game: Game) -> PlayerLike:
+        """The opponent for the environment; a model behind an address gets the prompts of this session."""
+        player = frozen_copy(player, self._question, self.history, self.system)
+        return as_policy(player, game) if self.ladder else player
+
+    @contextmanager
+    def _against(self, rung: int | None) -> Iterator[None]:
+        """Sets the opponent of the next game to that of a rung; if the block fails, to that of the present game."""
+        if rung == self.rung or rung is None:
+            yield
+            return
+        present, self.rung = self.rung, rung
+        try:
+            self._env.set_opponent(self._opponents[rung])
+            yield
+        except BaseException:
+            self.rung = present
+            self._env.set_opponent(self._opponents[present or 0])
+            raise
+
     @property
     def opponent(self) -> Policy | None:
-        """The policy that replies; None if both seats are answered for."""
+        """The policy that replies in this game; None if both seats are answered for."""
         return self._env.opponent
 
     @property
@@ -267,7 +268,8 @@ class TextSession:
         Raises:
             ValueError: a game cannot begin there.
         """
-        self._env.reset(seed=seed, options=None if position is None else {"position": position})
+        with self._against(None if self.ladder is None else self.ladder.rung):
+            self._env.reset(seed=seed, options=None if position is None else {"position": position})
         self._question = Question(self._question.harness, self._question.retries)
         self.returns = [0.0, 0.0]
         self.regrets = [0, 0]
@@ -352,18 +354,28 @@ class TextSession:
         for side in (0, 1) if self.opponent is None else (seat,):
             self.returns[side] += rewards[side]
         self._turn = replace(self._turn, reward=rewards[seat])
+        if self.ladder and self.rung is not None:
+            self.ladder.record(self.rung, self.score(seat))
         return self._turn
 
     async def async_reset(self, seed: int | None = None, position: Position | str | None = None) -> Turn:
         """Does what `reset` does, in a thread: the event loop does not wait for the opponent."""
-        return await asyncio.to_thread(self.reset, seed, position)
+        return await self._in_thread(partial(self.reset, seed, position))
 
     async def async_answer(self, text: str) -> Turn:
         """Does what `answer` does, in a thread: the event loop does not wait for the opponent and the solver."""
-        return await asyncio.to_thread(self.answer, text)
+        return await self._in_thread(partial(self.answer, text))
+
+    async def _in_thread(self, function: Callable[[], Turn]) -> Turn:
+        """Runs a function in a thread: one of a few that compute, or one of many if the opponent waits for a server."""
+        waits = any(isinstance(opponent, TextPolicy) for opponent in self._opponents)
+        return await asyncio.get_running_loop().run_in_executor(WAITING if waits else None, function)
 
     def snapshot(self) -> JsonObject:
         """The state of the game for JSON, RNG state included, to sample several answers from it.
+
+        It has the state of the ladder, too. `restore` takes that over only if it counts more games than the session's
+        ladder: a ladder goes on after a restart, and games that begin again from an earlier state do not turn it back.
 
         Raises:
             gymnasium.error.ResetNeeded: no game is under way.
@@ -375,6 +387,8 @@ class TextSession:
             "question": {name: getattr(self._question, name) for name in ("wrong", "answer", "move")},
             "regrets": list(self.regrets),
             "conversations": copy.deepcopy(self._conversations),
+            "rung": self.rung,
+            "ladder": self.ladder and self.ladder.snapshot(),
         }
 
     def restore(self, state: Mapping[str, object]) -> Turn:
@@ -398,12 +412,27 @@ class TextSession:
         if question.answer is not None and answers != [question.answer]:
             last = shown(question.answer)
             raise ValueError(f"answer of a state must be the last one of the conversation, not {last}")
+        self._check_ladder(saved)
         # then change: the board first, as it raises if it is not of this game.
-        self._env.load_state_dict(board)
+        with self._against(saved.rung):
+            self._env.load_state_dict(board)
+        if self.ladder and saved.ladder:
+            self.ladder.catch_up(saved.ladder)
         self._question, self.regrets, self._conversations = question, regrets, conversations
         self.returns = [0.0 if self.scaled else float(-regret) for regret in regrets]
         conversations[seat].pop()  # the prompt, which `_ask` adds again
         return self._ask()
+
+    def _check_ladder(self, state: SessionState) -> None:
+        """Checks that a state has a ladder and a rung of it, or neither, like this session."""
+        if self.ladder is None:
+            if (state.rung, state.ladder) != (None, None):
+                raise ValueError("rung and ladder of a state must be None: the session has no ladder")
+            return
+        whole("rung of a state", state.rung, len(self.ladder.rungs) - 1)
+        if state.ladder is None:
+            raise ValueError("ladder of a state must be the state of a ladder, not None")
+        self.ladder.check(state.ladder)
 
     def _check_regret(self, side: int, regret: int, seat: int) -> int:
         """The regret of a side in a state in which `seat` is to answer."""
@@ -431,7 +460,10 @@ class TextSession:
         position = self._env.position
         history = moves_written(self._question.harness, position) if self.history else []
         prompt = self._question.prompt(position, history)
-        conversation = self._conversations[position.seat]
+        conversation, harness = self._conversations[position.seat], self._question.harness
+        if self.rules_once and isinstance(harness, BoardHarness) and len(conversation) > len(self._opening()):
+            rules = harness.rules or rules_text(position.game, harness.first_number)
+            prompt = prompt.removeprefix(rules).lstrip("\n")
         conversation.append({"role": "user", "content": prompt})
         self._turn = Turn(prompt, position.seat, position, False, status, reward, None, tuple(conversation), played)
         return self._turn

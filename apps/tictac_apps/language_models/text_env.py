@@ -11,7 +11,7 @@ from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 
 from tictac_apps.language_models.harness import BoardHarness, GameHarness
-from tictac_apps.language_models.session import Question
+from tictac_apps.language_models.question import Question
 from tictac_env.checks import whole
 from tictac_env.envs import protocol
 from tictac_env.games import LOST

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from tictac_apps.language_models.chat import ChatEndpoint
 from tictac_apps.language_models.harness import BoardHarness, GameHarness, lenient_move, moves_written
-from tictac_apps.language_models.session import Question
+from tictac_apps.language_models.question import Question
 from tictac_apps.language_models.transcript import Entry, Transcript, counts_of, read_transcript
 from tictac_env.arena.suites import PHASES, phases
 from tictac_env.checks import one_of, positive, whole

@@ -9,6 +9,7 @@ import random
 from typing import Any
 
 import pytest
+from chat_server import completion, serving
 from conftest import HEX
 from gymnasium.error import ResetNeeded
 from hypothesis import given
@@ -278,3 +279,79 @@ def test_kaggles_conventions_count_from_zero() -> None:
     assert list(harness.get_legal_moves(position).values()) == list("0123456")
     assert harness.make_prompt(position).count("0  1  2  3  4  5  6") == 1
     assert "." in harness.make_prompt(Position.from_moves(TTT, "5"))
+
+
+@given(seed=st.integers(0, 2**31), wrong=st.sampled_from([0, 0.2]))
+def test_a_model_that_plays_itself_has_two_conversations_and_the_law_holds(seed: int, wrong: float) -> None:
+    session, rng = TextSession(TTT, opponent=None, retries=1, system="Play."), random.Random(seed)
+    turn = session.reset(seed)
+    start, said = turn.position, {0: list[str](), 1: list[str]()}
+    while not turn.done:
+        answer = "Hm." if rng.random() < wrong else some_move(turn, rng)
+        said[turn.seat].append(answer)
+        talk = [message["content"] for message in turn.messages if message["role"] == "assistant"]
+        assert talk == said[turn.seat][:-1] and turn.messages[-1]["content"] == turn.prompt
+        turn = session.answer(answer)
+    assert turn.outcomes is not None
+    value = solve(start, weak=True).score
+    value = value if start.seat == 0 else -value  # for the first player
+    assert value - turn.outcomes[0] == session.regrets[0] - session.regrets[1]
+    for seat in (0, 1):
+        lost = turn.seat == seat and turn.status != "legal"
+        assert session.score(seat) == (0 if lost else 0.5 ** session.regrets[seat])
+
+
+def test_a_frozen_copy_behind_an_address_replies_and_never_ends_a_game() -> None:
+    with serving() as server:
+        options: dict[str, Any] = {"start": None, "system": "Play well.", "retries": 1}
+        session = TextSession(TTT, f"{server.url}#frozen", "second", **options)
+        server.reply = completion("I move.\nMove: 5")
+        turn = session.reset(0)
+        assert turn.position.to_moves() == "5" and str(session.opponent) == "frozen"
+        asked = server.asked[-1][2]
+        own = TextSession(TTT, None, **options).reset()
+        assert asked["model"] == "frozen" and asked["messages"] == list(own.messages)  # the prompts of the session
+        state = session.snapshot()
+        games = []
+        for _ in range(2):  # its second answer is illegal, too: a random move, by the seed
+            session.restore(state)
+            before = len(server.asked)
+            games.append(session.answer("1").position.to_moves())
+            assert len(server.asked) == before + 2 and len(games[-1]) == 3
+        assert games[0] == games[1]
+        turn, kept = session.turn, session.snapshot()
+        server.status = 400
+        with pytest.raises(ConnectionError):
+            session.answer(some_move(turn, random.Random(0)))
+        assert session.turn is turn and session.snapshot() == kept
+
+
+def test_many_sessions_wait_for_a_frozen_copy_at_once() -> None:
+    async def play(address: str) -> list[tuple[int, ...]]:
+        async def game(seed: int) -> tuple[int, ...]:
+            session, rng = TextSession(TTT, address), random.Random(seed)
+            turn = await session.async_reset(seed)
+            while not turn.done:
+                turn = await session.async_answer(some_move(turn, rng))
+            return turn.position.moves
+
+        return await asyncio.gather(*(game(seed) for seed in range(20)))
+
+    with serving() as server:
+        server.script = lambda prompt: f"Move: {len(prompt) % 9 + 1}"
+        assert asyncio.run(play(server.url)) == asyncio.run(play(server.url))
+
+
+def test_the_rules_are_said_once_in_each_conversation() -> None:
+    session = TextSession(TTT, None, start=None, rules_once=True)
+    plain = TextSession(TTT, None, start=None)
+    turn, full, rng = session.reset(0), plain.reset(0), random.Random(0)
+    asked: set[int] = set()
+    while not turn.done:
+        assert ("The game is" in turn.prompt) == (turn.seat not in asked)
+        assert full.prompt.endswith(turn.prompt) and "it is your turn" in turn.prompt
+        assert session.restore(session.snapshot()).prompt == turn.prompt
+        asked.add(turn.seat)
+        answer = rng.choice(["Hm.", some_move(turn, rng)])
+        turn, full = session.answer(answer), plain.answer(answer)
+    assert asked == {0, 1} and turn.position == full.position

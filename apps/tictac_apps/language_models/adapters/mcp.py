@@ -14,13 +14,13 @@ from typing import Any, Literal
 from gymnasium.error import Error
 
 from tictac_apps.language_models.harness import BoardHarness
-from tictac_apps.language_models.session import OPPONENT, TextSession
+from tictac_apps.language_models.question import Question
+from tictac_apps.language_models.session import OPPONENT, TextSession, frozen_copy
 from tictac_env.checks import flag
 from tictac_env.envs.single import Start
 from tictac_env.games import Game, get_game
 from tictac_env.lazy import needing
 from tictac_env.policies import PlayerLike
-from tictac_env.storage import JsonObject
 
 with needing("mcp 2 is missing", "llm"):
     from mcp.server.mcpserver import MCPServer
@@ -47,7 +47,7 @@ class BoardGames:
         opponent: what `gym.make` takes as opponent.
         hints: True to show in each question the value of every move with perfect play.
         start: where games begin: None on the empty board, "random:2" after 0 to 2 random moves.
-        **options: further arguments of `TextSession`: retries, history.
+        **options: further arguments of `TextSession`: retries, history, rules_once. The rules are said once a game.
 
     Raises:
         ValueError: an argument is out of its range, or there is no opponent.
@@ -80,14 +80,18 @@ class BoardGames:
         **options: Any,
     ) -> None:
         self._hints = flag("hints", hints)
-        self._options: JsonObject = {
+        self._options: dict[str, Any] = {
             "reward": "outcome",
             "harness": BoardHarness(list_moves=False, instruction=INSTRUCTION),
             "start": start,
+            "rules_once": True,
             **options,
         }
         self._game = get_game(game)
-        self._opponent = TextSession(self._game, opponent, **self._options).opponent
+        if isinstance(opponent, str):  # a language model as opponent has no tool to call
+            opponent = frozen_copy(opponent, Question(BoardHarness(list_moves=False), retries=2))
+        session = TextSession(self._game, opponent, **self._options)
+        self._opponent = session.ladder or session.opponent
         if self._opponent is None:
             raise ValueError("opponent must be a player, not None: the tools have one seat")
         self._sessions: dict[int, TextSession] = {}

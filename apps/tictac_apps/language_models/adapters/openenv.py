@@ -8,9 +8,11 @@ from uuid import uuid4
 
 from gymnasium.error import ResetNeeded
 
-from tictac_apps.language_models.session import TextSession, Turn
-from tictac_env.games import Game
+from tictac_apps.language_models.ladder import Ladder, of_process
+from tictac_apps.language_models.session import OPPONENT, TextSession, Turn
+from tictac_env.games import Game, get_game
 from tictac_env.lazy import needing
+from tictac_env.policies.loading import PlayerLike
 from tictac_env.storage import JsonObject
 
 with needing("openenv is missing", package="openenv>=0.10"):
@@ -69,6 +71,7 @@ class BoardGameState(State):  # type: ignore[misc]
         moves: the moves so far, as a move string.
         seat: the seat to answer, 0 first or 1 second.
         score: `TextSession.score` of a finished game, in [0, 1]; 0 before its end, as a game that is cut off is lost.
+        rung: the rung of the opponent on the ladder; None without a ladder.
 
     Example:
         >>> BoardGameState(moves="15", seat=0).score
@@ -78,17 +81,21 @@ class BoardGameState(State):  # type: ignore[misc]
     moves: str = ""
     seat: int = 0
     score: float = 0.0
+    rung: int | None = None
 
 
 class BoardGameEnvironment(Environment):  # type: ignore[misc]
     """A game for each episode; its last answer earns the score of the game, in [0, 1], all answers before it earn 0.
 
-    Sessions share nothing, so that a server may hold many at once.
+    Sessions share nothing but a ladder, so that a server may hold many at once. The rules are said in the first
+    observation of a game.
 
     Args:
         game: a game's name or rule book.
+        opponent: as of `TextSession`; "ladder" stands for one ladder of the process, which all its sessions climb.
+        reward: as of `TextSession`.
         scaled: True if a game earns one reward at its end; False if each answer earns its own, as in `TextSession`.
-        **options: further arguments of `TextSession`: opponent, seat, start, reward, harness, retries, history.
+        **options: further arguments of `TextSession`: seat, start, harness, retries, history, rules_once.
 
     Raises:
         ValueError: an argument is out of its range, or `opponent` is None: one stream of rewards would pay both seats.
@@ -103,9 +110,17 @@ class BoardGameEnvironment(Environment):  # type: ignore[misc]
 
     SUPPORTS_CONCURRENT_SESSIONS = True
 
-    def __init__(self, game: str | Game = "TicTacToe-v0", scaled: bool = True, **options: Any) -> None:
+    def __init__(
+        self,
+        game: str | Game = "TicTacToe-v0",
+        opponent: PlayerLike | Ladder | None = OPPONENT,
+        reward: str = "regret",
+        scaled: bool = True,
+        **options: Any,
+    ) -> None:
         super().__init__()
-        self._session = TextSession(game, scaled=scaled, **options)
+        settings: dict[str, Any] = {"reward": reward, "scaled": scaled, "rules_once": True} | options
+        self._session = TextSession(game, of_process(opponent, get_game(game), reward), **settings)
         if self._session.opponent is None:
             raise ValueError("opponent must be a player, not None: an episode has one seat")
         self._episode: str | None = None
@@ -146,6 +161,7 @@ class BoardGameEnvironment(Environment):  # type: ignore[misc]
             moves=turn.position.to_moves(),
             seat=turn.seat,
             score=self._session.score(turn.seat) if turn.done else 0.0,
+            rung=self._session.rung,
         )
 
     def _observation(self, turn: Turn, reward: float | None = None) -> BoardGameObservation:

@@ -31,7 +31,7 @@ def answers(seed: int) -> list[str]:
 @pytest.mark.parametrize("reward", ["outcome", "regret", "both"])
 def test_the_rewards_are_those_of_a_session(reward: str) -> None:
     env = BoardGameEnvironment(reward=reward, retries=9)
-    session = TextSession(reward=reward, retries=9, scaled=True)
+    session = TextSession(reward=reward, retries=9, scaled=True, rules_once=True)
     for seed in range(20):
         games = []
         for _ in range(2):  # seeds reproduce
@@ -108,3 +108,15 @@ def test_the_manifest_is_valid() -> None:
     report = validation.run_validation(package, max_level=validation.Level.STATIC, skip_build=True)
     assert report.verdict is not validation.Verdict.FAIL
     assert {result.check_id: result.status.value for result in report.results}["static.manifest"] == "pass"
+
+
+def test_sessions_of_a_process_climb_one_ladder_and_the_rules_are_said_once() -> None:
+    envs = [BoardGameEnvironment(opponent="ladder", reward="both", start=None, seat="first") for _ in range(2)]
+    for games, env in enumerate(envs, 1):
+        prompts = [env.reset(seed=0).prompt]
+        for answer in answers(0):
+            if env.state.score == 0:
+                prompts.append(env.step(BoardGameAction(answer=answer)).prompt)
+        assert [prompt.count("The game is") for prompt in prompts] == [1] + [0] * (len(prompts) - 1)
+        assert env.state.rung == 0 and env._session.ladder.games == games  # type: ignore[union-attr]
+    assert BoardGameEnvironment().state.rung is None

@@ -11,6 +11,7 @@ library = pytest.importorskip("skyrl_gym")
 
 import tictac_apps.language_models.adapters.skyrl  # noqa: E402, F401  # registers "tictac"
 from tictac_apps.language_models import TextSession  # noqa: E402
+from tictac_env.solver import solve  # noqa: E402
 
 
 def answers(seed: int) -> list[str]:
@@ -32,7 +33,7 @@ def episode(seed: int, max_turns: int = 99, position: str | None = None, **confi
 @pytest.mark.parametrize("reward", ["outcome", "regret", "both"])
 @pytest.mark.parametrize("scaled", [True, False])
 def test_the_rewards_are_those_of_a_session(reward: str, scaled: bool) -> None:
-    session = TextSession(reward=reward, scaled=scaled, retries=9)
+    session = TextSession(reward=reward, scaled=scaled, retries=9, rules_once=True)
     for seed in range(20):
         env, steps = episode(seed, reward=reward, scaled=scaled)
         turn, expected = session.reset(seed), []
@@ -72,7 +73,37 @@ def test_the_messages_of_the_row_come_first() -> None:
     assert len(messages) == 1 and messages[0]["content"].startswith("Hello!\n\nThe game is") and info["moves"][0] == "5"
 
 
-@pytest.mark.parametrize("config", [{"rewards": "regret"}, {"opponent": None}, {"max_turns": 0}, {"reward": "win"}])
+@pytest.mark.parametrize(
+    "config", [{"rewards": "regret"}, {"opponent": None, "reward": "both"}, {"max_turns": 0}, {"reward": "win"}]
+)
 def test_wrong_configurations_are_refused(config: dict[str, Any]) -> None:
     with pytest.raises(ValueError):
         library.make("tictac", env_config=config)
+
+
+@pytest.mark.parametrize("scaled", [True, False])
+@pytest.mark.parametrize("max_turns", [2, 99])
+def test_a_model_plays_itself_and_the_regrets_account_for_the_value(scaled: bool, max_turns: int) -> None:
+    for seed in range(20):
+        env, steps = episode(seed, max_turns, opponent=None, scaled=scaled)
+        session, metrics = env.session, env.get_metrics()
+        start = TextSession(opponent=None).reset(seed).position
+        value = solve(start, weak=True).score
+        value = value if start.seat == 0 else -value  # for the first player
+        outcomes = session.turn.outcomes
+        assert value - outcomes[0] == metrics["first_regret"] - metrics["second_regret"]
+        assert metrics["won"] - (1 - metrics["won"] - metrics["drawn"]) == outcomes[0]
+        total = sum(step["reward"] for step in steps)
+        assert metrics["score"] == (session.score(0) + session.score(1)) / 2
+        assert total == (metrics["score"] if scaled else -metrics["first_regret"] - metrics["second_regret"])
+
+
+def test_all_episodes_of_a_process_climb_one_ladder_and_the_rules_are_said_once() -> None:
+    before = None
+    for seed in range(3):
+        env, steps = episode(seed, opponent="ladder", reward="both")
+        ladder = env.session.ladder
+        assert before in (None, ladder.games - 1) and env.get_metrics()["rung"] == 0
+        before = ladder.games
+        assert not any("The game is" in step["observations"][0]["content"] for step in steps[:-1])
+    assert "rung" not in episode(0)[0].get_metrics()
