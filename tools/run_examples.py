@@ -220,8 +220,11 @@ def cpu_seconds() -> float:
 
 
 def trimmed(output: str) -> list[str]:
-    """The lines of an output as a terminal would show them, without colours and blanks at the end, and not too many."""
-    plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", output)
+    """The lines of an output as a terminal would show them, without colours and blanks at the end, and not too many.
+
+    Paths are relative to the package's folder.
+    """
+    plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", output).replace(f"{ROOT}/", "")
     lines = [line.rstrip().rpartition("\r")[2] for line in plain.strip("\n").split("\n")]
     if len(lines) <= LONGEST:
         return lines
