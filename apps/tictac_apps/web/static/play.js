@@ -280,7 +280,7 @@ export class Table {
     this.say(`${this.said}${name} is thinking…`);
     byId("board").classList.add("thinking");
     const first = !this.answered.has(`${game} ${opponent}`);
-    const hint = SIZED.test(game) 
+    const hint = SIZED.test(game)
       ? "The server prepares this board. It does so once, and it takes a few seconds."
       : `${name} is thinking… Its first move takes longer.`;
     const slow = later(() => turn === this.turn && first && this.say(hint));
@@ -630,7 +630,7 @@ class Setup {
       "Trained here": this.named.filter((one) => one.name.startsWith("training:")),
       League: league,
       Levels: opponents.filter(isLevel),
-"More opponents": opponents.filter((one) => !isLevel(one)),
+      "More opponents": opponents.filter((one) => !isLevel(one)),
       Checkpoints: files,
     };
     const shown = Object.entries(groups).filter(([, offers]) => offers.length);
