@@ -325,7 +325,7 @@ def _cross_table(record: GameResults) -> str:
     agents = record.agents
     rows = [(_name(agent), [_score_cell(pairs.get((agent.name, other.name))) for other in agents]) for agent in agents]
     head = (f"<span>{_name(agent)}</span>" for agent in agents)
-    return section("Cross table", what, table("cross", ["", *head], rows))
+    return section("Cross table", what, table("cross", f"Cross table, {record.title}", ["", *head], rows))
 
 
 def _score_cell(pair: Pair | None) -> str:
@@ -365,7 +365,8 @@ def _figures(record: GameResults) -> str:
     )
     if _Truth(record).exact:
         what += f" {V_PERFECT}"
-    return f'<details><summary>All figures</summary><p class="soft">{what}</p>{table("figures", head, rows)}</details>'
+    shown = table("figures", f"All figures, {record.title}", head, rows)
+    return f'<details><summary>All figures</summary><p class="soft">{what}</p>{shown}</details>'
 
 
 def _figures_of(agent: AgentRecord, record: GameResults) -> dict[str, str]:
@@ -414,7 +415,7 @@ def _forfeits(record: GameResults) -> str:
     ]
     first = f"; the first {FORFEITS}" if len(forfeits) > FORFEITS else ""
     what = f"{count(len(forfeits), 'game')} lost by an illegal move, an error or the clock{first}."
-    return section("Forfeits", what, table("forfeits", ["player", "moves", "why"], rows))
+    return section("Forfeits", what, table("forfeits", f"Forfeits, {record.title}", ["player", "moves", "why"], rows))
 
 
 def _machine(content: BenchRecord) -> tuple[str, ...]:

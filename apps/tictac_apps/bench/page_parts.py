@@ -62,20 +62,19 @@ def card(name: str, content: str) -> str:
     return f'<div class="card"><h4>{name}</h4>{content}</div>'
 
 
-def table(kind: str, headings: Sequence[str], rows: Iterable[tuple[str, Iterable[str]]]) -> str:
+def table(kind: str, label: str, headings: Sequence[str], rows: Iterable[tuple[str, Iterable[str]]]) -> str:
     """A table that scrolls by itself if it is wider than the screen.
 
     Args:
         kind: its class.
+        label: its name for those who do not see it (text).
         headings: of the columns (HTML), "" for none.
         rows: the name of each (HTML), and its cells.
     """
     head = "".join(f'<th scope="col">{heading}</th>' if heading else "<td></td>" for heading in headings)
     body = "\n".join(f'<tr><th scope="row">{name}</th>{"".join(cells)}</tr>' for name, cells in rows)
-    return (
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{kind}"><table class="{kind}"><thead><tr>{head}'
-        f"</tr></thead><tbody>{body}</tbody></table></div>"
-    )
+    content = f'<table class="{kind}"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+    return f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(label)}">{content}</div>'
 
 
 def player_name(name: str, yours: bool = False) -> str:
@@ -87,7 +86,7 @@ def player_name(name: str, yours: bool = False) -> str:
 
 def listed(names: Sequence[str]) -> str:
     """Names in a row, the last after "and"."""
-    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
 def count(number: int, noun: str) -> str:
