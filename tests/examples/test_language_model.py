@@ -12,6 +12,7 @@ import pytest
 
 torch = pytest.importorskip("torch", "2.9")  # it has Muon since then
 
+from benchmarks.models import transformer  # noqa: E402
 from benchmarks.text_learning import exploitability as exploitability_of  # noqa: E402
 from examples import language_model as example  # noqa: E402
 from tictac_apps.language_models import TextPolicy, TextSession  # noqa: E402
@@ -139,6 +140,17 @@ def test_weights_of_another_model_are_refused(tmp_path: Path, monkeypatch: pytes
         example.load_weights(path)
     with pytest.raises(FileNotFoundError):
         example.load_weights(tmp_path / "none.npz")
+
+
+def test_the_board_of_models_trains_it_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trained = [example.LanguageModel()]
+    run = example.Run("regret", 1, 0, 0)
+    monkeypatch.setattr(example, "learn", lambda *_: iter([(trained.pop(), run)]))
+    for _ in range(2):
+        player = transformer(tmp_path)
+        assert (player.name, player.retries) == ("language model", 0)
+    prompt = ".........X:"
+    assert player.complete(prompt) == example.load_weights(tmp_path / "language-model.npz").complete(prompt)
 
 
 @pytest.mark.slow
