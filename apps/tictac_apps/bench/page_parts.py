@@ -99,6 +99,8 @@ def seat_words(truth: SeatRecord | None, lost: LosingLine | None) -> str:
     unbeatable = truth.unbeatable if truth else None
     if unbeatable:
         return "cannot be beaten"
+    if lost and "no legal move" in (lost.given_away or ""):
+        return f"names no legal move at ply {lost.wrong_ply}"
     if lost:
         return f"loses in {'' if lost.shortest else 'at most '}{len(lost.cells)} plies"
     if unbeatable is False:

@@ -250,6 +250,11 @@ SEAT_TRUTHS: list[tuple[dict[str, Any], Any, str]] = [
     ({"unbeatable": True}, None, "cannot be beaten"),
     ({"unbeatable": False}, {"shortest": True, "cells": [0] * 7}, "loses in 7 plies"),
     ({"unbeatable": False}, {"shortest": False, "cells": [0] * 7}, "loses in at most 7 plies"),
+    (
+        {"unbeatable": False},
+        {"shortest": True, "cells": [0] * 4, "given_away": "given away at ply 5: no legal move, better 3"},
+        "names no legal move at ply 5",
+    ),
     ({"unbeatable": False}, None, "can be beaten"),
     ({"against_perfect": [0.5, 0.25, 0.25]}, None, "wins 50 % of games against perfect play"),
     ({"against_perfect": [0.0, 1.0, 0.0]}, None, "is not known to lose"),
@@ -264,7 +269,7 @@ def test_the_truth_of_a_seat_is_told_in_words(
     record["games"] = record["games"][:1]
     agent = agent_of(record, 0, "my_table.npz")
     if line:
-        line = line | {"moves": "1234567", "given_away": None, "winning_cells": []}
+        line = {"moves": "1234567", "given_away": None, "winning_cells": []} | line
     agent["verdict"] = {"method": "", "basis": "fixed map", "exploitability": None, "forfeits": []}
     agent["verdict"] |= {"as_first": UNKNOWN | truth, "as_second": UNKNOWN | {"unbeatable": True}}
     agent["losing"] = {"first": line, "second": None}
