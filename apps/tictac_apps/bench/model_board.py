@@ -229,6 +229,8 @@ def _beaten_by(seat: str) -> Column:
     def cell(model: AuditedModel) -> str:
         if model.audit.verdict is None:
             return "not judged"
+        if model.unbeatable(seat):
+            return "unbeatable"
         line = model.losing.of(seat)
         words = seat_words(model.seat(seat), line)
         return f"{words}\n{line.moves}" if line else words

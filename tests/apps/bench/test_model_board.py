@@ -114,6 +114,8 @@ def test_the_figures_are_those_of_the_records(folder: Path, audits: dict[str, Au
             for seat in SEATS:
                 if record.verdict is None:
                     assert row[f"as {seat}"] == "not judged"
+                elif getattr(record.verdict, f"as_{seat}").unbeatable:
+                    assert row[f"as {seat}"] == "unbeatable"
                 elif line := (truth := getattr(record.verdict, f"as_{seat}")).losing_line:
                     words = rf"loses in (at most )?{len(line)} plies {line}"
                     if "no legal move" in (truth.given_away or ""):
