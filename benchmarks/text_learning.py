@@ -28,12 +28,11 @@ from examples.language_model import (
     Floats,
     LanguageModel,
     Sessions,
-    ShortHarness,
     encode,
+    judged,
     learn,
 )
 from tictac_apps.bench.records import Row, show
-from tictac_apps.language_models import TextPolicy
 from tictac_env.arena import move_accuracy, suite, verdict
 from tictac_env.solver.enumerate import tabulate
 
@@ -105,7 +104,7 @@ def proven_run(reward: str, group: int, seed: int, games: int) -> Row:
 
 def judged_as_text(model: LanguageModel) -> Row:
     """The verdict on the model by all replies to it, and its mistakes in all 4,520 positions, asked one by one."""
-    player = TextPolicy(model.complete, retries=0, harness=ShortHarness())
+    player = judged(model)
     found, accuracy = verdict(player, GAME), move_accuracy(player, SUITE).overall
     return {
         "unbeatable": found.unbeatable,

@@ -6,6 +6,7 @@
 
     python examples/language_model.py                     # "regret": each answer earns an exact reward at once
     python examples/language_model.py --reward outcome    # only the result of the game
+    python examples/language_model.py --save model.npz    # keeps its weights; --load model.npz only judges them
 
 A transformer over characters, with random weights at first, reads a prompt such as `X.O.X....O:`, the nine cells and
 the side to move. It answers with one character of its vocabulary. `TextSession` reads the answer strictly: `7` is a
@@ -28,6 +29,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
@@ -42,11 +44,13 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from tictac_apps.language_models import BoardHarness, TextPolicy, TextSession, Turn
 from tictac_env.arena import move_accuracy, suite, verdict
-from tictac_env.storage import save_text
+from tictac_env.storage import check_writable, load_arrays, save_arrays, save_text
 
 GAME, SUITE = "TicTacToe-v0", "TTT-Exact-v1"
 REWARDS = ("regret", "outcome", "both")
 VOCABULARY = ".:XO123456789"
+KIND = "language model"
+"""The kind of a file of weights, as it says itself."""
 OVER, UNKNOWN = -1, -2
 """Two numbers that are no prompt's."""
 LENGTH, WIDTH, LAYERS, HEADS = 11, 64, 2, 4
@@ -165,6 +169,32 @@ class LanguageModel(nn.Module):
         return VOCABULARY[int(self.chances(np.array([encode(prompt)]))[0].argmax())]
 
 
+def save_weights(path: str | os.PathLike[str], model: LanguageModel) -> None:
+    """Writes the weights of a model to a file of arrays, atomically."""
+    save_arrays(path, KIND, {}, {name: weights.numpy() for name, weights in model.state_dict().items()})
+
+
+def load_weights(path: str | os.PathLike[str]) -> LanguageModel:
+    """The model whose weights `save_weights` wrote.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: it is not such a file, is damaged, or holds the weights of a model of another size.
+    """
+    _, arrays = load_arrays(path, KIND)
+    model = LanguageModel()
+    expected = {name: (tuple(weights.shape), "float32") for name, weights in model.state_dict().items()}
+    if expected != {name: (weights.shape, weights.dtype.name) for name, weights in arrays.items()}:
+        raise ValueError(f"{os.fspath(path)} does not hold the weights of this model: {', '.join(expected)}")
+    model.load_state_dict({name: torch.from_numpy(weights) for name, weights in arrays.items()})
+    return model
+
+
+def judged(model: LanguageModel) -> TextPolicy:
+    """The player that is judged: it answers with the model's likeliest character, once."""
+    return TextPolicy(model.complete, retries=0, harness=ShortHarness(), name="language model")
+
+
 def play(model: LanguageModel, sessions: Sessions, group: int, rng: np.random.Generator) -> tuple[Ints, Ints, Floats]:
     """Plays `BATCH` games, with `group` answers in each position, of which the first is played; returns the numbers of
     the positions, the answers and what they earned, (B,) each. Games begin in any position, all equally likely.
@@ -280,16 +310,32 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--games", type=int, default=GAMES, help="at most this many (%(default)s)")
     parser.add_argument("--output", type=Path, help="a JSON file for the record")
+    parser.add_argument("--save", type=Path, metavar="FILE", help="a file for the weights, .npz")
+    parser.add_argument("--load", type=Path, metavar="FILE", help="judge these weights, and train nothing")
     options = parser.parse_args()
+    if options.save:
+        check_writable(options.save)  # now, and not after minutes
+    model = load_weights(options.load) if options.load else trained(options)
+    print(transcript(model, options.reward))
+    player = judged(model)
+    print(verdict(player, GAME), move_accuracy(player, SUITE).overall, sep="\n")
+
+
+def trained(options: argparse.Namespace) -> LanguageModel:
+    """The model after a training, which is reported as it proceeds.
+
+    Raises:
+        SystemExit: it makes mistakes in the end.
+    """
     for model, run in learn(options.reward, options.seed, options.games):  # noqa: B007  # both are used below
         print(f"{run.games:>9,} games, {run.cpu_seconds:>6} CPU-s: mistakes in {run.mistakes:>5,} of 4,520 positions")
         if options.output:
             save_text(options.output, json.dumps(asdict(run)) + "\n")
+    if options.save:
+        save_weights(options.save, model)
     if run.mistakes:
         raise SystemExit("it makes mistakes; more --games may help")
-    print(transcript(model, options.reward))
-    player = TextPolicy(model.complete, retries=0, harness=ShortHarness(), name="language model")
-    print(verdict(player, GAME), move_accuracy(player, SUITE).overall, sep="\n")
+    return model
 
 
 if __name__ == "__main__":

@@ -12,10 +12,12 @@ import pytest
 
 torch = pytest.importorskip("torch", "2.9")  # it has Muon since then
 
+from benchmarks.models import transformer  # noqa: E402
 from benchmarks.text_learning import exploitability as exploitability_of  # noqa: E402
 from examples import language_model as example  # noqa: E402
 from tictac_apps.language_models import TextPolicy, TextSession  # noqa: E402
 from tictac_env.arena import move_accuracy, suite, verdict  # noqa: E402
+from tictac_env.storage import save_arrays  # noqa: E402
 
 
 @pytest.mark.parametrize("reward", example.REWARDS)
@@ -103,13 +105,52 @@ def test_a_transcript_shows_prompts_answers_and_rewards() -> None:
 
 def test_the_command_writes_a_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "run.json"
-    words = ["x", "--reward", "outcome", "--seed", "3", "--games", "256", "--output", str(path)]
+    weights = tmp_path / "model.npz"
+    words = ["x", "--reward", "outcome", "--seed", "3", "--games", "256", "--output", str(path), "--save", str(weights)]
     monkeypatch.setattr(sys, "argv", words)
     with pytest.raises(SystemExit, match="mistakes"):  # one update is too little
         example.main()
     run = json.loads(path.read_text())
     assert (run["reward"], run["group"], run["seed"], run["games"]) == ("outcome", 1, 3, 256)
     assert run["curve"] == [[256, run["mistakes"]]] and run["mistakes"] > 0
+    assert example.mistakes(example.load_weights(weights), example.Sessions("regret")) == run["mistakes"]
+
+
+def test_saved_weights_are_judged_without_training(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    torch.manual_seed(0)
+    model, path = example.LanguageModel(), tmp_path / "model.npz"
+    example.save_weights(path, model)
+    loaded = example.load_weights(path).state_dict()
+    assert all(torch.equal(weights, loaded[name]) for name, weights in model.state_dict().items())
+    monkeypatch.setattr(example, "load_weights", lambda given: Lowest() if given == path else None)
+    monkeypatch.setattr(sys, "argv", ["x", "--load", str(path)])
+    example.main()
+    assert str(verdict(example.judged(Lowest()), "TicTacToe-v0")) in capsys.readouterr().out
+
+
+def test_weights_of_another_model_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "model.npz"
+    save_arrays(path, example.KIND, {}, {"head.bias": np.zeros(3)})
+    with pytest.raises(ValueError, match=r"model.npz.*head.bias"):
+        example.load_weights(path)
+    path.write_bytes(b"damaged")
+    with pytest.raises(ValueError, match=r"model.npz.*language model"):
+        example.load_weights(path)
+    with pytest.raises(FileNotFoundError):
+        example.load_weights(tmp_path / "none.npz")
+
+
+def test_the_board_of_models_trains_it_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trained = [example.LanguageModel()]
+    run = example.Run("regret", 1, 0, 0)
+    monkeypatch.setattr(example, "learn", lambda *_: iter([(trained.pop(), run)]))
+    for _ in range(2):
+        player = transformer(tmp_path)
+        assert (player.name, player.retries) == ("language model", 0)
+    prompt = ".........X:"
+    assert player.complete(prompt) == example.load_weights(tmp_path / "language-model.npz").complete(prompt)
 
 
 @pytest.mark.slow

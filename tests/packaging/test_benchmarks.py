@@ -16,10 +16,14 @@ import numpy as np
 import pytest
 from conftest import breadth
 
-from benchmarks import differential
+from benchmarks import differential, models
 from tictac_apps.bench import records
 from tictac_apps.bench.records import RunStore
-from tictac_env.arena import move_accuracy
+from tictac_apps.language_models import BoardHarness
+from tictac_env.arena import Audit, move_accuracy, suite
+from tictac_env.arena.auditing import REPORTING
+from tictac_env.games import get_game
+from tictac_env.policies import make_policy
 
 ROOT = Path(__file__).parents[2]
 SCRIPTS = sorted(
@@ -160,6 +164,30 @@ def test_mistakes_of_searches_are_those_of_the_arena(tmp_path: Path, monkeypatch
             store.add(settings, results | {"wrong": [0]})
     row = next(row for row in script.mistake_table(script.run_all(options), tmp_path) if row["budget"] == "5")
     assert row["seeds"] == 2 and row["mistakes %"] == 50 and row["of random's"] > 0
+
+
+@pytest.mark.parametrize("game", models.PLAYERS)
+def test_a_player_behind_text_plays_as_it_does_here(game: str) -> None:
+    rules, harness = get_game(game), BoardHarness()
+    asked = models.in_text("level:5", rules)
+    positions = suite(REPORTING[game]).positions
+    for position in (positions[row] for row in range(0, len(positions), 400)):
+        assert models.board_in(harness.make_prompt(position), rules) == position
+        assert asked.act(position, seed=7) == make_policy("level:5", rules).act(position, seed=7)
+
+
+def test_finished_audits_are_not_repeated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = ["rule", "--game", "TicTacToe-v0", "--output", str(tmp_path)]
+    call("benchmarks.models", words, monkeypatch)
+    record = tmp_path / "models" / "TicTacToe-v0" / "rule" / "verdict.json"
+    before, audited = record.stat(), Audit.from_json(record.read_text())
+    assert audited.answers is not None and audited.answers.counts["all"].answers == audited.answers.positions == 627
+    call("benchmarks.models", words, monkeypatch)
+    assert record.stat() == before
+    page = (tmp_path / "models.html").read_text()
+    assert audited.verdict is not None and str(audited.verdict.as_first.losing_line) in page
+    call("benchmarks.models", [*words, "--fresh"], monkeypatch)
+    assert record.stat().st_mtime_ns > before.st_mtime_ns
 
 
 @pytest.mark.parametrize("game", differential.SHAPES)

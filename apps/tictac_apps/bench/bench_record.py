@@ -11,11 +11,23 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+
 from tictac_apps.bench.cast import RunScale
 from tictac_apps.bench.records import record_json
 from tictac_env.arena import WinDrawLoss
-from tictac_env.arena.records import AuditVerdict, FiniteEstimate, Forfeit, Measure, SearchedSeat, SeatVerdict
+from tictac_env.arena.records import (
+    AuditVerdict,
+    FiniteEstimate,
+    Forfeit,
+    Measure,
+    SearchedSeat,
+    SeatRecord,
+    SeatVerdict,
+)
 from tictac_env.arena.typed_json import read_as
+from tictac_env.games import Game
+from tictac_env.position import Position, parse_moves
 from tictac_env.storage import read_json
 
 SCHEMA = Path(__file__).with_name("results.schema.json")
@@ -117,6 +129,19 @@ class LosingLine:
     given_away: str | None
     shortest: bool
 
+    @classmethod
+    def of(cls, game: Game, truth: SeatRecord) -> LosingLine | None:
+        """The game that beats a player in a seat; None if none is known."""
+        if not truth.losing_line:
+            return None
+        cells, position = list[int](), Position.start(game)
+        for action in parse_moves(game, truth.losing_line):
+            before, position = position.to_array(), position.play(action)
+            cells += np.flatnonzero(before != position.to_array()).tolist()
+        won = () if position.outcome is None else position.outcome.cells
+        winning = tuple(row * game.cols + col for row, col in won)
+        return cls(truth.losing_line, tuple(cells), winning, truth.given_away, truth.shortest)
+
     @property
     def wrong_ply(self) -> int | None:
         """The ply, counted from 1, of the move that gave the game away; None if none did."""
@@ -130,6 +155,13 @@ class LosingLines:
 
     first: LosingLine | None
     second: LosingLine | None
+
+    @classmethod
+    def by(cls, game: Game, verdict: AuditVerdict | None) -> LosingLines:
+        """The games by a player's verdict."""
+        if verdict is None:
+            return cls(None, None)
+        return cls(LosingLine.of(game, verdict.as_first), LosingLine.of(game, verdict.as_second))
 
     def of(self, seat: str) -> LosingLine | None:
         """The game as "first" or as "second"."""
@@ -220,6 +252,11 @@ class BoardSize:
     columns: int
     connect: int | None
     gravity: bool | None
+
+    @classmethod
+    def of(cls, game: Game) -> BoardSize:
+        """The board of a game."""
+        return cls(game.rows, game.cols, getattr(game, "connect", None), getattr(game, "gravity", None))
 
 
 @dataclass(frozen=True)

@@ -1,26 +1,39 @@
-"""The page of the main job: one HTML file that shows a record, and needs no other file.
-
-`page.html` is its frame, `page.css` its style, and `page.js` steps through the boards.
-"""
+"""The page of the main job: one HTML file that shows a record, and needs no other file."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from html import escape
-from pathlib import Path
-from string import Template
 
 from tictac_apps.bench import charts
 from tictac_apps.bench.bench_record import (
     AgentRecord,
     BenchRecord,
     GameResults,
-    LosingLine,
     Pair,
     Rating,
 )
 from tictac_apps.bench.charts import percent
-from tictac_apps.bench.results import PHASES, shares_text
+from tictac_apps.bench.page_parts import (
+    FIRST_WINS,
+    LossFigure,
+    card,
+    count,
+    document,
+    evidence,
+    first_picture,
+    listed,
+    loss_figure,
+    lost_games,
+    mistakes_by_phase,
+    player_name,
+    question,
+    seat_words,
+    seats_words,
+    section,
+    table,
+)
+from tictac_apps.bench.results import shares_text
 from tictac_env.arena.records import FiniteEstimate
 from tictac_env.arena.report import V_PERFECT, legend
 from tictac_env.checks import SEATS
@@ -47,58 +60,43 @@ def page(content: BenchRecord) -> str:
     records = content.games
     titles = " and ".join(record.title for record in records)
     players, games = sum(len(record.agents) for record in records), sum(record.games for record in records)
-    anchors = ((f"#game-{number}", record.title) for number, record in enumerate(records, 1))
-    links = "".join(f'<a href="{anchor}">{escape(title)}</a>' for anchor, title in anchors)
     lead = (
-        f"{_count(players, 'player')} met in {_count(games, 'game')}. Each was also judged by the exact value of every "
+        f"{count(players, 'player')} met in {count(games, 'game')}. Each was also judged by the exact value of every "
         f"move, so that the page says not only who wins, but who can be beaten, and how."
     )
-    here = Path(__file__)
-    return Template(here.with_suffix(".html").read_text(encoding="utf-8")).substitute(
-        title=escape(f"{titles}: who plays best, and can it be beaten?"),
-        heading=escape(titles),
-        lead=escape(lead),
-        links=links,
-        style=here.with_suffix(".css").read_text(encoding="utf-8"),
-        script=here.with_suffix(".js").read_text(encoding="utf-8"),
-        games="\n".join(_game(record, f"g{number}", number, content) for number, record in enumerate(records, 1)),
-        machine=_machine(content),
-    )
+    articles = [(record.title, _game(record, f"g{number}", content)) for number, record in enumerate(records, 1)]
+    heading = f"{titles}: who plays best, and can it be beaten?"
+    return document(heading, lead, articles, _machine(content), "tictac bench")
 
 
-def _game(record: GameResults, key: str, number: int, content: BenchRecord) -> str:
+def _game(record: GameResults, key: str, content: BenchRecord) -> str:
     """All about one game; `key` begins the ids of its parts."""
     plies = content.settings.opening_plies
     parts = [_first_screen(record, key), _ratings(record, plies), _random_beside_truth(record), _lines(record, key)]
     parts += [_mistakes(record), _learning(record), _cross_table(record), _players(record), _figures(record)]
     parts.append(_forfeits(record))
     title = f"<h2>{escape(record.title)}</h2>"
-    return f'<article id="game-{number}">{charts.board_parts(key, record.board)}{title}{"".join(parts)}</article>'
+    return f"{charts.board_parts(key, record.board)}{title}{''.join(parts)}"
 
 
 def _first_screen(record: GameResults, key: str) -> str:
     """The answers that a newcomer looks for, first on players of the reader's, and the board of a lost game."""
     yours = [
-        _answer("Yours", _name(agent), f"{_place(agent, record)} of {len(record.agents)}. {_seats_sentence(agent)}")
+        question("Yours", _name(agent), f"{_place(agent, record)} of {len(record.agents)}. {_seats_sentence(agent)}")
         for agent in record.agents
         if agent.yours
     ]
     best = record.agents[0]
     learner = next((agent for agent in record.agents if agent.training), best)
     if learner is best and best.training:
-        answers = [_answer("Best player, and best learner", _name(best), _learner_sentence(best, record))]
+        answers = [question("Best player, and best learner", _name(best), _learner_sentence(best, record))]
     else:
-        answers = [_answer("Best player", _name(best), _rating_sentence(best, record))]
+        answers = [question("Best player", _name(best), _rating_sentence(best, record))]
         if learner is not best:
-            answers.append(_answer("Best learner", _name(learner), _learner_sentence(learner, record)))
-    answers.append(_answer("Is the best beatable?", *_beatable(best, record)))
-    answers.append(_answer("How do we know?", *_evidence(best, record)))
+            answers.append(question("Best learner", _name(learner), _learner_sentence(learner, record)))
+    answers.append(question("Is the best beatable?", *_beatable(best, record)))
+    answers.append(question("How do we know?", *_evidence(best, record)))
     return f'<section class="first"><dl>{"".join([*yours, *answers])}</dl>{_picture(record, key)}</section>'
-
-
-def _answer(question: str, answer: str, why: str) -> str:
-    """A question with its answer (HTML), and a sentence (text)."""
-    return f"<div><dt>{escape(question)}</dt><dd><strong>{answer}</strong><p>{escape(why)}</p></dd></div>"
 
 
 def _rating_sentence(agent: AgentRecord, record: GameResults) -> str:
@@ -130,13 +128,13 @@ def _beatable(agent: AgentRecord, record: GameResults) -> tuple[str, str]:
     seats = {seat: agent.unbeatable(seat) for seat in SEATS}
     beaten = [seat for seat, safe in seats.items() if safe is False]
     if len(beaten) == 2:
-        answer = "Yes, from both seats"
+        reply = "Yes, from both seats"
     elif beaten:
-        answer = f"Yes, {'but only ' if any(seats.values()) else ''}as {beaten[0]}"
+        reply = f"Yes, {'but only ' if any(seats.values()) else ''}as {beaten[0]}"
     else:
-        answer = "No: nothing beats it" if all(seats.values()) else "Nobody has beaten it"
-    forced = " Everybody loses that seat to perfect play: the first player can force a win."
-    return answer, _seats_sentence(agent) + (forced if beaten == ["second"] and _first_wins(record) else "")
+        reply = "No: nothing beats it" if all(seats.values()) else "Nobody has beaten it"
+    forced = f" {FIRST_WINS}" if beaten == ["second"] and _first_wins(record) else ""
+    return reply, _seats_sentence(agent) + forced
 
 
 def _first_wins(record: GameResults) -> bool:
@@ -156,63 +154,29 @@ def _seats_sentence(agent: AgentRecord) -> str:
         return f"It could not be judged: {agent.failure}."
     if not agent.verdict:
         return "It was not judged."
-    first, second = (_seat_words(agent, seat) for seat in SEATS)
+    first, second = (seat_words(agent.seat(seat), agent.losing.of(seat)) for seat in SEATS)
     basis = agent.verdict.basis
     draws = f" {legend(basis)}" if basis == "draws its moves" else ""
-    if first == second:
-        return f"In both seats it {first}.{draws}"
-    return f"As first it {first}; as second it {second}.{draws}"
-
-
-def _seat_words(agent: AgentRecord, seat: str) -> str:
-    """The truth of a player in a seat, as the end of a sentence: "loses in 7 plies"."""
-    lost, unbeatable = agent.losing.of(seat), agent.unbeatable(seat)
-    if unbeatable:
-        return "cannot be beaten"
-    if lost:
-        return f"loses in {'' if lost.shortest else 'at most '}{len(lost.cells)} plies"
-    if unbeatable is False:
-        return "can be beaten"
-    won = _won(agent, seat)
-    return f"wins {percent(won, 0)} of games against perfect play" if won else "is not known to lose"
+    return f"{seats_words(first, second)}{draws}"
 
 
 def _evidence(agent: AgentRecord, record: GameResults) -> tuple[str, str]:
     """The kind of evidence, as HTML, and what was done, as text."""
-    method = agent.verdict.method if agent.verdict else ""
-    evidence, proof = {
-        "every reply walked": (
-            "Every reply was walked",
-            "Each of its games is known, whatever the opponent does: this is a proof. ",
-        ),
-        "all games followed": ("Every game was followed", "All its games against perfect play are known. "),
-        "": ("By games only", ""),
-    }.get(method, ("Games were sampled", f"Its games against perfect play: {method}. "))
-    return evidence, (
-        f"{proof}Moves were checked on {_count(record.suite.positions, 'position')} of known value, and "
-        f"{_count(record.games, 'game')} played between all players."
+    kind, proof = evidence(agent.verdict.method if agent.verdict else "")
+    checked = (
+        f"Moves were checked on {count(record.suite.positions, 'position')} of known value, and "
+        f"{count(record.games, 'game')} played between all players."
     )
+    return kind, f"{proof} {checked}".lstrip()
 
 
 def _picture(record: GameResults, key: str) -> str:
     """The board of a lost game: of the reader's player, else of the best player that has one."""
     for agent in sorted(record.agents, key=lambda agent: not agent.yours):
-        for seat in SEATS:
-            if lost := agent.losing.of(seat):
-                place = f", {_place(agent, record)} by rating,"
-                return f'<div class="picture">{_stepper(agent, lost, seat, record, key, place)}</div>'
-    empty = charts.board_of(key, record.board, "The empty board", None)
-    return f'<div class="picture"><figure>{empty}<figcaption>No lost game is known.</figcaption></figure></div>'
-
-
-def _stepper(agent: AgentRecord, lost: LosingLine, seat: str, record: GameResults, key: str, place: str = "") -> str:
-    """A lost game as a board, to which the script adds the controls; `place` follows the player's name."""
-    note, wrong = lost.given_away or "", lost.wrong_ply
-    words = f"{agent.name} loses as {seat}: {lost.moves}" + (f"; {note}" if note else "")
-    data = f' data-mistake="{wrong}" data-note="{escape(note)}"' if wrong else ""
-    board = charts.board_of(key, record.board, words, lost)
-    heading = f"<b>{_name(agent)}</b>{place} as {seat} {escape(_seat_words(agent, seat))}"
-    return f'<figure class="line"{data}><figcaption>{heading}</figcaption>{board}</figure>'
+        for game in _lost_by(agent):
+            place = f", {_place(agent, record)} by rating,"
+            return first_picture(key, record.board, loss_figure(key, record.board, game, place))
+    return first_picture(key, record.board, None)
 
 
 def _ratings(record: GameResults, plies: int) -> str:
@@ -224,7 +188,7 @@ def _ratings(record: GameResults, plies: int) -> str:
     ]
     first, draws = record.first_advantage, record.draws_between_equals
     what = (
-        f"Elo from {_count(record.games, 'game')} between all pairs, from {_count(record.openings, 'opening')} "
+        f"Elo from {count(record.games, 'game')} between all pairs, from {count(record.openings, 'opening')} "
         f"of {plies} plies and from both seats; {record.anchor} = 0. A line is the 95 % interval, from resampling "
         f"{resampled.number} {resampled.what}; an arrow means that the games set no bound."
     )
@@ -238,7 +202,7 @@ def _ratings(record: GameResults, plies: int) -> str:
             f'<p class="soft">The verdicts and mistakes of {_names(shipped)} came with the package, and so did their '
             "games against each other. The rest was made in this run.</p>"
         )
-    return _section("Ratings", what, chart, notes)
+    return section("Ratings", what, chart, notes)
 
 
 def _interval(estimate: FiniteEstimate, scale: float, unit: str) -> str:
@@ -299,23 +263,13 @@ def _random_beside_truth(record: GameResults) -> str:
     up = "Exploitability: what the best replies gain" if truth.exact else f"Mistakes on {record.suite.name}"
     titles = "Games won against random play", up
     chart = charts.scatter(points, f"{titles[0]}, and {up.lower()}", *titles, not truth.exact, BAND)
-    return _section(f"{percent(BAND, 0)} against random play says nothing", what, chart)
+    return section(f"{percent(BAND, 0)} against random play says nothing", what, chart)
 
 
 def _lines(record: GameResults, key: str) -> str:
     """The lost games of every player."""
-    counted = "Columns are" if record.board.gravity else "Cells are counted row by row,"
-    what = (
-        "Each board ends a game that the player loses. Step through it by the buttons, the slider or the arrow keys. A "
-        f"dashed ring marks the move that gave the game away. {counted} numbered from 1."
-    )
     agents = record.agents
-    boards = "".join(
-        _stepper(agent, lost, seat, record, key)
-        for agent in agents
-        for seat in SEATS
-        if (lost := agent.losing.of(seat))
-    )
+    games = [game for agent in agents for game in _lost_by(agent)]
     safe = {seat: [agent for agent in agents if agent.unbeatable(seat)] for seat in SEATS}
     both = [agent for agent in agents if all(agent in safe[seat] for seat in SEATS)]
     notes = [("Nothing beats", both)]
@@ -323,29 +277,26 @@ def _lines(record: GameResults, key: str) -> str:
     shown = [agent for agent in agents if any(map(agent.losing.of, SEATS))]
     notes.append(("No lost game is known of", [agent for agent in agents if agent not in shown and agent not in both]))
     sentences = "".join(f"<p>{words} {_names(named)}.</p>" for words, named in notes if named)
-    return _section("The games that they lose", what, sentences, f'<div class="lines">{boards}</div>')
+    return lost_games(key, record.board, games, title="The games that they lose", notes=sentences)
+
+
+def _lost_by(agent: AgentRecord) -> list[LossFigure]:
+    """The game that a player loses in each seat, if one is known."""
+    return [
+        LossFigure(agent.name, agent.yours, seat, agent.seat(seat), line)
+        for seat in SEATS
+        if (line := agent.losing.of(seat))
+    ]
 
 
 def _names(agents: Sequence[AgentRecord]) -> str:
     """Names in a row, the last after "and"."""
-    names = [_name(agent) for agent in agents]
-    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+    return listed([_name(agent) for agent in agents])
 
 
 def _mistakes(record: GameResults) -> str:
-    suite = record.suite
-    shown = [agent for agent in record.agents if agent.measures]
-    if not shown:
-        return ""
-    what = (
-        f"Moves that give away a win or a draw, on {_count(suite.positions, 'position')} of {suite.name}, with "
-        "95 % intervals. A dashed line shows random play."
-    )
-    measures = [measure for agent in shown for measure in agent.measures]
-    mistakes = [measure for measure in measures if measure.name == "mistakes" and measure.among in PHASES]
-    highest = max(filter(None, (end for measure in mistakes for end in (measure.high, measure.random))), default=1.0)
-    cards = (_card(agent, charts.phase_chart(agent.name, agent.measures, highest)) for agent in shown)
-    return _section("Mistakes by phase of the game", what, f'<div class="small">{"".join(cards)}</div>')
+    players = [(agent.name, agent.yours, agent.measures) for agent in record.agents]
+    return mistakes_by_phase("Mistakes by phase of the game", players, record.suite.name, record.suite.positions)
 
 
 def _learning(record: GameResults) -> str:
@@ -361,8 +312,8 @@ def _learning(record: GameResults) -> str:
         "mistakes": f"the share of moves on {record.suite.name} that give away a win or a draw",
     }[truth.name]
     what = f"Above, {above}. Below, results against perfect play{exact}."
-    cards = (_card(agent, charts.curve(agent.name, curve, truth.name, highest)) for agent, curve in curves)
-    return _section("Learning curves", what, SHARES_KEY, f'<div class="curves">{"".join(cards)}</div>')
+    cards = (card(_name(agent), charts.curve(agent.name, curve, truth.name, highest)) for agent, curve in curves)
+    return section("Learning curves", what, SHARES_KEY, f'<div class="curves">{"".join(cards)}</div>')
 
 
 def _cross_table(record: GameResults) -> str:
@@ -374,7 +325,7 @@ def _cross_table(record: GameResults) -> str:
     agents = record.agents
     rows = [(_name(agent), [_score_cell(pairs.get((agent.name, other.name))) for other in agents]) for agent in agents]
     head = (f"<span>{_name(agent)}</span>" for agent in agents)
-    return _section("Cross table", what, _table("cross", ["", *head], rows))
+    return section("Cross table", what, table("cross", f"Cross table, {record.title}", ["", *head], rows))
 
 
 def _score_cell(pair: Pair | None) -> str:
@@ -395,12 +346,12 @@ def _players(record: GameResults) -> str:
             effort = f"{training.cpu_seconds:.3g} CPU-seconds. {search} {agent.note}"
             sentence, command = escape(training.sentence), escape(training.command)
             shown = f'<p>{sentence}</p><pre><code>{command}</code></pre><p class="soft">{escape(effort)}</p>'
-            cards += _card(agent, shown)
+            cards += card(_name(agent), shown)
         else:
             rows += f"<div><dt>{_name(agent)}</dt><dd>{escape(agent.note)} <span>{escape(search)}</span></dd></div>"
     what = "A command trains the learner again, with the same result. The other players were not trained in this run."
     shown = f'<div class="players">{cards}</div>' if cards else ""
-    return _section("How each was trained", what, shown, f'<dl class="others">{rows}</dl>' if rows else "")
+    return section("How each was trained", what, shown, f'<dl class="others">{rows}</dl>' if rows else "")
 
 
 def _figures(record: GameResults) -> str:
@@ -414,7 +365,8 @@ def _figures(record: GameResults) -> str:
     )
     if _Truth(record).exact:
         what += f" {V_PERFECT}"
-    return f'<details><summary>All figures</summary><p class="soft">{what}</p>{_table("figures", head, rows)}</details>'
+    shown = table("figures", f"All figures, {record.title}", head, rows)
+    return f'<details><summary>All figures</summary><p class="soft">{what}</p>{shown}</details>'
 
 
 def _figures_of(agent: AgentRecord, record: GameResults) -> dict[str, str]:
@@ -462,58 +414,29 @@ def _forfeits(record: GameResults) -> str:
         for forfeit in forfeits[:FORFEITS]
     ]
     first = f"; the first {FORFEITS}" if len(forfeits) > FORFEITS else ""
-    what = f"{_count(len(forfeits), 'game')} lost by an illegal move, an error or the clock{first}."
-    return _section("Forfeits", what, _table("forfeits", ["player", "moves", "why"], rows))
+    what = f"{count(len(forfeits), 'game')} lost by an illegal move, an error or the clock{first}."
+    return section("Forfeits", what, table("forfeits", f"Forfeits, {record.title}", ["player", "moves", "why"], rows))
 
 
-def _machine(content: BenchRecord) -> str:
+def _machine(content: BenchRecord) -> tuple[str, ...]:
     """When, on what and for how long the job ran."""
     machine, seconds, settings = content.machine, content.seconds, content.settings
     packages = ", ".join(f"{name} {number}" for name, number in machine.packages.items())
     spent = ", ".join(
         f"{name} {time:.1f} s" for name, time in vars(seconds).items() if time is not None and name != "total"
     )
-    lines = (
+    return (
         f"{machine.date}: the {settings.setting} setting, seed {settings.seed}, at most "
         f"{settings.time_limit:g} seconds a move.",
         f"{machine.processor}, {machine.cores} cores, {machine.system}, Python {machine.python}; {packages}.",
         f"{seconds.total:.0f} seconds of wall-clock in all. Its parts: {spent}; compile, train and judge are "
         "CPU-seconds of all processes, which overlap.",
     )
-    return "".join(f"<p>{escape(words)}</p>" for words in lines)
-
-
-def _section(title: str, what: str, *content: str) -> str:
-    """A part of the page: its title, what it shows (text), and the content (HTML)."""
-    return f'<section><h3>{escape(title)}</h3><p class="lead">{escape(what)}</p>{"".join(content)}</section>'
-
-
-def _card(agent: AgentRecord, content: str) -> str:
-    """A player's name above what is shown of it (HTML)."""
-    return f'<div class="card"><h4>{_name(agent)}</h4>{content}</div>'
-
-
-def _table(kind: str, headings: Sequence[str], rows: Iterable[tuple[str, Iterable[str]]]) -> str:
-    """A table that scrolls by itself if it is wider than the screen.
-
-    Args:
-        kind: its class.
-        headings: of the columns (HTML), "" for none.
-        rows: the name of each (HTML), and its cells.
-    """
-    head = "".join(f'<th scope="col">{heading}</th>' if heading else "<td></td>" for heading in headings)
-    body = "\n".join(f'<tr><th scope="row">{name}</th>{"".join(cells)}</tr>' for name, cells in rows)
-    return (
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{kind}"><table class="{kind}"><thead><tr>{head}'
-        f"</tr></thead><tbody>{body}</tbody></table></div>"
-    )
 
 
 def _name(agent: AgentRecord) -> str:
     """A player's name as HTML; players of the reader's are marked."""
-    if not agent.yours:
-        return f'<span class="name">{escape(agent.name)}</span>'
-    return f'<span class="name yours">{escape(agent.name)} <small>yours</small></span>'
+    return player_name(agent.name, agent.yours)
 
 
 def _place(agent: AgentRecord, record: GameResults) -> str:
@@ -521,8 +444,3 @@ def _place(agent: AgentRecord, record: GameResults) -> str:
     place = record.place(agent)
     end = "th" if place % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(place % 10, "th")
     return f"{place}{end}"
-
-
-def _count(number: int, noun: str) -> str:
-    """A number of things, as in "3,640 games"."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

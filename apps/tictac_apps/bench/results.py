@@ -7,15 +7,12 @@ from dataclasses import asdict, replace
 from math import isfinite
 from typing import Any
 
-import numpy as np
-
 from tictac_apps.bench.bench_record import (
     AgentRecord,
     AgentSeconds,
     BenchRecord,
     BoardSize,
     GameResults,
-    LosingLine,
     LosingLines,
     Pair,
     Rating,
@@ -27,7 +24,7 @@ from tictac_apps.bench.cast import NOTES, Contestant, RunScale
 from tictac_apps.bench.judging import Judged
 from tictac_apps.bench.records import Row
 from tictac_env.arena import Estimate, Ratings, Tournament, WinDrawLoss
-from tictac_env.arena.records import AuditVerdict, FiniteEstimate
+from tictac_env.arena.records import FiniteEstimate
 from tictac_env.arena.report import legend
 from tictac_env.checks import SEATS
 from tictac_env.games import Game, game_name
@@ -60,7 +57,7 @@ def agent_record(contestant: Contestant, judged: Judged, game: Game, failure: st
         verdict=verdict,
         measures=audit.measures if audit else (),
         v_random=judged.v_random,
-        losing=LosingLines(*(_losing_line(game, verdict, seat) for seat in SEATS)),
+        losing=LosingLines.by(game, verdict),
         seconds=AgentSeconds(judged.seconds.train, judged.seconds.judge, None),
     )
 
@@ -88,7 +85,7 @@ def game_results(
     return GameResults(
         game=game,
         title=TITLES.get(game, game),
-        board=_board(tournament.game),
+        board=BoardSize.of(tournament.game),
         games=len(tournament.games),
         distinct_games=sum(len(moves) for moves in _moves_by_pair(tournament).values()),
         openings=len({record.fixture.opening for record in tournament.games}),
@@ -117,24 +114,6 @@ def scored_suite(judged: Iterable[Judged]) -> ScoredSuite:
     for suite in suites:
         return ScoredSuite(suite.name.rpartition(" of ")[2], suite.sha256, suite.positions)  # "1,500 of C4-Exact-v1"
     return ScoredSuite()
-
-
-def _board(game: Game) -> BoardSize:
-    return BoardSize(game.rows, game.cols, getattr(game, "connect", None), getattr(game, "gravity", None))
-
-
-def _losing_line(game: Game, verdict: AuditVerdict | None, seat: str) -> LosingLine | None:
-    """The game that beats a player in a seat, as the cells of its stones; None if none is known."""
-    truth = None if verdict is None else verdict.as_first if seat == "first" else verdict.as_second
-    if truth is None or not truth.losing_line:
-        return None
-    cells, position = list[int](), Position.start(game)
-    for action in parse_moves(game, truth.losing_line):
-        before, position = position.to_array(), position.play(action)
-        cells += np.flatnonzero(before != position.to_array()).tolist()
-    won = () if position.outcome is None else position.outcome.cells
-    winning = tuple(row * game.cols + col for row, col in won)
-    return LosingLine(truth.losing_line, tuple(cells), winning, truth.given_away, truth.shortest)
 
 
 def _seconds_a_move(tournament: Tournament) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""The commands that judge players: audit, prove, tournament and bench."""
+"""The commands that judge players: audit, board, prove, tournament and bench."""
 
 from __future__ import annotations
 
@@ -193,6 +193,35 @@ def _print_in_colour(text: str) -> None:
     from rich.console import Console  # only now, so that --help is quick
 
     Console(markup=False, emoji=False, soft_wrap=True).print(text)
+
+
+def add_board(parser: argparse.ArgumentParser) -> None:
+    add_file(parser, "folder", folder=True, help="the folder of the records, with those in the folders below it")
+    game = parser.add_argument(
+        "--game", type=game_named, action="append", default=[], metavar="GAME", help="may be repeated (default: all)"
+    )
+    complete_words(game, "games", known_names())
+    add_file(parser, "-o", "--output", help="the page to write (default: board.html in the folder of the records)")
+
+
+def run_board(options: argparse.Namespace) -> int:
+    """Makes a page that compares audited players, from the records that `tictac audit --card` writes.
+
+    The page shows for each game which players can be beaten, the games that beat them, board by board, their mistakes
+    by phase, and their illegal and unread answers. It is one file, which loads nothing. A file that this command did
+    not write is not replaced.
+
+    Examples:
+      tictac board audits
+      tictac board audits --game TicTacToe-v0 -o page.html
+    """
+    from tictac_apps.bench.model_board import save_board  # what it imports, other commands need not
+
+    path: Path = options.output or options.folder / "board.html"
+    games = save_board(options.folder, path, options.game)
+    counts = ", ".join(f"{len(models)} on {game}" for game, models in games.items())
+    print(f"{path} ({path.stat().st_size / 1000:,.0f} kB): {counts}")
+    return 0
 
 
 def add_prove(parser: argparse.ArgumentParser) -> None:

@@ -36,6 +36,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "solve": ("show", "find the exact value of a position and of each move"),
     "export page": ("make", "write the web page as a folder that needs no server"),
     "export agent": ("make", "write a player as one Python file, for Kaggle"),
+    "board": ("judge", "make a page that compares audited players"),
     "grade": ("grade", "grade submitted players by exact proofs"),
     "prove": ("judge", "prove that a player never loses, or always wins"),
     "render": ("show", "draw a position or a game as text, SVG, PNG or GIF"),
@@ -120,7 +121,7 @@ class _Overview(CommandParser):
     def format_help(self) -> str:
         lines = [f"  {name:17}{title}" for name, (_, title) in COMMANDS.items()]
         front, more = "\n".join(lines[:IN_FRONT]), "\n".join(lines[IN_FRONT:])
-        begin = "Tic-tac-toe and Connect Four: play, train, judge and solve. To begin, type\n\n  tictac play"
+        begin = "Tic-tac-toe and Connect Four: play, train, judge and solve. To begin, type\n  tictac play"
         ask = "tictac COMMAND --help explains a command; tictac --version"
         return f"{begin}\n\ncommands ({ask}):\n{front}\n\nmore commands:\n{more}\n"
 

@@ -21,7 +21,6 @@ from tictac_apps.bench.bench_record import (
     read_record,
 )
 from tictac_apps.bench.results import (
-    _losing_line,
     _seconds_a_move,
     as_csv,
     marked,
@@ -187,9 +186,9 @@ def test_a_losing_line_is_told_by_its_cells(record: BenchRecord) -> None:
     """On Connect Four the stones of 4, 4, 3, ... fall into their columns; cells are counted from the top left."""
     agent = record.games[0].agents[0]
     lost = judged(agent, losing_line="4453", given_away="given away at ply 2", unbeatable=False).verdict
-    line = _losing_line(GAMES["ConnectFour-v0"], lost, "first")
-    assert line == LosingLine("4453", (38, 31, 39, 37), (), "given away at ply 2", False)
-    assert _losing_line(GAMES["ConnectFour-v0"], lost, "second") is None
-    won = _losing_line(GAMES["TicTacToe-v0"], judged(agent, losing_line="14253", shortest=True).verdict, "first")
+    line = LosingLine("4453", (38, 31, 39, 37), (), "given away at ply 2", False)
+    assert LosingLines.by(GAMES["ConnectFour-v0"], lost) == LosingLines(line, None)
+    verdict = judged(agent, losing_line="14253", shortest=True).verdict
+    won = LosingLines.by(GAMES["TicTacToe-v0"], verdict).first
     assert won is not None and (won.winning_cells, won.given_away, won.shortest) == ((0, 1, 2), None, True)
-    assert _losing_line(GAMES["TicTacToe-v0"], None, "first") is None
+    assert LosingLines.by(GAMES["TicTacToe-v0"], None) == LosingLines(None, None)

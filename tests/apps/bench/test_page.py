@@ -7,7 +7,6 @@ import json
 import re
 from collections.abc import Callable
 from html import escape
-from html.parser import HTMLParser
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from typing import Any
 import pytest
 from chromium import needs_chromium
 from conftest import breadth
+from html_tags import Tags
 
 from tictac_apps.bench.bench_record import BenchRecord, read_record
 from tictac_apps.bench.page import page
@@ -24,7 +24,6 @@ RECORD = Path(__file__).parents[3] / "benchmarks" / "results" / "tournament.json
 """The record that the docs show, of both games."""
 YOURS = ("Sarsa", "my_table.npz"), ("QLearning", "my_net.zip")
 """In each game, a player that is taken for the reader's, and how it is then called."""
-VOID = {"meta", "input", "br"}
 STRANGE = """<b>&"it's" $title </script>"""
 
 
@@ -33,36 +32,6 @@ UNKNOWN |= {"shortest": False, "against_perfect": [0.0, 1.0, 0.0], "decided_afte
 """The record of a seat of which nothing is known."""
 MEASURE = {"positions": 0, "value": None, "low": None, "high": None, "random": None}
 SECONDS = ("install", "compile", "train", "judge", "play", "page", "total")
-
-
-class Tags(HTMLParser):
-    """Reads a page whose tags must match, and keeps its text, its links and its ids."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.open, self.texts, self.links, self.ids = list[str](), list[str](), list[str](), list[str]()
-        self.feed(text)
-        self.close()
-        assert self.open == []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        assert tag not in ("link", "iframe", "object", "img", "image", "b&"), f"<{tag}> may need another file"
-        assert len({name for name, _ in attrs}) == len(attrs)
-        self.links += [str(value) for name, value in attrs if name in ("src", "href", "srcset", "xlink:href")]
-        self.ids += [str(value) for name, value in attrs if name == "id"]
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.handle_starttag(tag, attrs)
-        self.open.pop()
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        if self.open[-1:] not in (["style"], ["script"]):
-            self.texts.append(data)
 
 
 def page_of(record: dict[str, Any]) -> str:
@@ -281,6 +250,11 @@ SEAT_TRUTHS: list[tuple[dict[str, Any], Any, str]] = [
     ({"unbeatable": True}, None, "cannot be beaten"),
     ({"unbeatable": False}, {"shortest": True, "cells": [0] * 7}, "loses in 7 plies"),
     ({"unbeatable": False}, {"shortest": False, "cells": [0] * 7}, "loses in at most 7 plies"),
+    (
+        {"unbeatable": False},
+        {"shortest": True, "cells": [0] * 4, "given_away": "given away at ply 5: no legal move, better 3"},
+        "names no legal move at ply 5",
+    ),
     ({"unbeatable": False}, None, "can be beaten"),
     ({"against_perfect": [0.5, 0.25, 0.25]}, None, "wins 50 % of games against perfect play"),
     ({"against_perfect": [0.0, 1.0, 0.0]}, None, "is not known to lose"),
@@ -295,7 +269,7 @@ def test_the_truth_of_a_seat_is_told_in_words(
     record["games"] = record["games"][:1]
     agent = agent_of(record, 0, "my_table.npz")
     if line:
-        line = line | {"moves": "1234567", "given_away": None, "winning_cells": []}
+        line = {"moves": "1234567", "given_away": None, "winning_cells": []} | line
     agent["verdict"] = {"method": "", "basis": "fixed map", "exploitability": None, "forfeits": []}
     agent["verdict"] |= {"as_first": UNKNOWN | truth, "as_second": UNKNOWN | {"unbeatable": True}}
     agent["losing"] = {"first": line, "second": None}
@@ -420,7 +394,7 @@ def test_all_figures_have_their_columns(record: dict[str, Any], number: int) -> 
     agent = game["agents"][0]
     agent["seconds"] = {"train": None, "judge": 1.25, "move": 0.00999}
     agent["rating"] |= {"games": 1234, "forfeits": 7}
-    table = page_of(record | {"games": [game]}).split('aria-label="figures"')[1].split("</table>")[0]
+    table = page_of(record | {"games": [game]}).split('<table class="figures">')[1].split("</table>")[0]
     head, *rows = (re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", row) for row in table.split("<tr>")[1:])
     cells = dict(zip(head, rows[0], strict=True))
     assert len(rows) == len(game["agents"]) and ("exploitability" in head) == (number == 0)

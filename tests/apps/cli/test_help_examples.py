@@ -15,6 +15,8 @@ from tictac_agents import QLearning
 from tictac_agents.plan import tuned
 from tictac_apps import cli
 from tictac_apps.cli.main import COMMANDS, STOPPED, make_parser
+from tictac_env import audit
+from tictac_env.arena.audit_record import save_card
 
 LONG = {
     "play": "tictac_apps.cli.play.Series.begin",
@@ -75,6 +77,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (here / name).write_text(content)
     (here / "bot").chmod(0o755)
     QLearning("TicTacToe-v0", seed=0).save(here / "q.npz")
+    save_card(audit("rule", exact=False, progress=False), here / "audits")
     return here
 
 

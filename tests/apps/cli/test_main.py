@@ -57,7 +57,8 @@ def test_help_fits_on_a_screen_and_lists_every_command(capsys: pytest.CaptureFix
 RUNS: dict[str, tuple[list[str], str]] = {
     "play": (["rule"], "You are red X and play first, against rule."),
     "train": (["QLearning", "--total-episodes", "20", "--save", "own.npz"], "QLearning on Own-v0"),
-    "audit": (["own.npz", "--quick"], "own (QLearning) on Own-v0"),
+    "audit": (["own.npz", "--quick", "--card"], "own (QLearning) on Own-v0"),
+    "board": (["."], "board.html"),
     "prove": (["rule"], "rule as first"),
     "tournament": (["random", "rule", "--games", "1"], "Own-v0: 1 games"),
     "bench": (["mine=rule", "--games", "2"], "mine on Own-v0:"),

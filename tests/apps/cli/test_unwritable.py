@@ -12,6 +12,8 @@ from conftest import breadth
 from modes import bound_by_modes, full_disk
 
 from tictac_apps import cli
+from tictac_env import audit
+from tictac_env.arena.audit_record import save_card
 from tictac_env.compiled import numba_names
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="limits and modes are those of POSIX")
@@ -39,6 +41,7 @@ QUICK = {
 }
 MORE = QUICK | {
     "card": Written("audit rule --card {}", "exploitability"),
+    "board": Written("board audits -o {}/board.html"),
     "autograder": Written("grade --make-zip minimax -o {}/minimax.zip"),
     "export agent": Written("export agent rule -o {}/agent.py"),
     "png": Written("render 4583 -o {}/a.png", needs="PIL"),
@@ -56,6 +59,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     (tmp_path / "class").mkdir()
     for path in (tmp_path / "anna.py", *(tmp_path / "class" / name for name in ("anna.py", "bert.py"))):
         path.write_text("def choose(cells, legal):\n    return legal[0]\n")
+    save_card(audit("rule", exact=False, progress=False), tmp_path / "audits")
     (tmp_path / "target").mkdir()
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(numba_names, "UNKEPT", [])  # what is compiled on a full disk is not kept
