@@ -19,6 +19,7 @@ class Stub(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.asked: list[tuple[str, dict[str, str], Any]] = []
         self.status, self.headers_sent = 200, {"Content-Type": "application/json"}
+        self.failures: list[int | str] = []  # statuses, "cut", or 0 for none, each for one request
         self.reply: Any = None  # None: the answer is that of the script
         self.script: Callable[[str], str] = first_legal
 
@@ -40,6 +41,9 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self.server.asked.append((self.path, dict(self.headers), body))
+        if self.server.failures and (failure := self.server.failures.pop(0)):
+            self.fail(failure)
+            return
         reply = self.server.reply
         if reply is None:
             reply = completion(self.server.script(body["messages"][-1]["content"]))
@@ -50,6 +54,15 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(raw)
 
+    def fail(self, failure: int | str) -> None:
+        if failure == "cut":
+            self.close_connection = True
+            return
+        self.send_response(int(failure))
+        for name, value in self.server.headers_sent.items():
+            self.send_header(name, value)
+        self.end_headers()
+
     def log_message(self, format: str, *arguments: Any) -> None:
         pass
 
@@ -59,8 +72,13 @@ def completion(content: Any) -> dict[str, Any]:
 
 
 def legal_in(prompt: str) -> list[str]:
-    """The legal moves that a prompt lists."""
-    return prompt.rpartition("The legal moves: ")[2].splitlines()[0].split()
+    """The legal moves that a prompt lists; else those that its board shows."""
+    _, listed, moves = prompt.rpartition("The legal moves: ")
+    if listed:
+        return moves.splitlines()[0].split()
+    lines = prompt.split("\n\n")[1].splitlines()
+    cells = lines[0] if lines[-1].split()[0] == "1" else " ".join(lines)  # below columns are their numbers
+    return [str(number) for number, cell in enumerate(cells.split(), 1) if cell == "."]
 
 
 def first_legal(prompt: str) -> str:

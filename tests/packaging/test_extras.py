@@ -45,6 +45,7 @@ USES: dict[str, dict[str, str]] = {
     "llm": {
         "pyarrow": "from tictac_apps.language_models.prompts import save_rows; save_rows('prompts.parquet', [])",
         "mcp": "import tictac_apps.language_models.adapters.mcp",
+        "PIL": "from tictac_apps.language_models import BoardHarness; BoardHarness(board='picture')",
     },
     "cluster": {"ray": "from tictac_env.jobs import Cluster, map_jobs; list(map_jobs(abs, [1], Cluster()))"},
 }

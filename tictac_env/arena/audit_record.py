@@ -94,7 +94,7 @@ class Audit:
         if self.suite:
             lines += report.suite_lines(self.suite, self.measures)
         if self.answers:
-            lines += report.answer_lines(self.answers)
+            lines += report.answer_lines(self.answers, player.settings)
         for match in self.matches:
             counts = zip(SEATS, (match.as_first, match.as_second), strict=True)
             seats = ", ".join(f"as {name} {'/'.join(map(str, count))}" for name, count in counts)

@@ -26,6 +26,7 @@ from tictac_env.policies.answers import AnswersReport
 from tictac_env.policies.check_policy import DRAWS
 from tictac_env.position import Position
 from tictac_env.render.text import render_game_text
+from tictac_env.storage import JsonObject
 
 V_PERFECT = "'v perfect': against an opponent that plays any value-keeping move with equal chance."
 """The legend of a small game's results against perfect play."""
@@ -165,14 +166,31 @@ def suite_lines(suite: AuditSuite, measures: Sequence[Measure]) -> Iterator[str]
         yield f"    of the {suite.erring:,} positions in which it errs, {leads}"
 
 
-def answer_lines(report: AnswersReport) -> Iterator[str]:
-    """The lines of a report about a language model's answers."""
+def answer_lines(report: AnswersReport, settings: JsonObject) -> Iterator[str]:
+    """The lines of a report about the answers of a language model with these settings."""
+    parts = (settings.get(part) or {} for part in ("complete", "harness"))
+    given = {name: value for part in parts for name, value in part.items() if value not in (None, "", {})}
+    if given:
+        yield f"  {', '.join(f'{name} {value}' for name, value in given.items())}"
     images = "one of the positions that are images of each other" if report.symmetric else "images of each other too"
     yield f"  answers about {report.positions:,} positions ({images}):"
-    yield f"    {'':10}{'positions':>10}{'answers':>10}{'unparsed':>10}{'illegal':>10}{'without a move':>16}"
+    heads = "".join(f"{head:>10}" for head in ("positions", "answers", "unparsed", "illegal", "cut off"))
+    yield f"    {'':10}{heads}{'without a move':>16}"
     for among, counts in report.counts.items():
-        columns = "".join(f"{count:>10,}" for count in (counts.moves, counts.answers, counts.unparsed, counts.illegal))
+        shown = (counts.moves, counts.answers, counts.unparsed, counts.illegal, counts.cut_off)
+        columns = "".join(f"{count:>10,}" for count in shown)
         yield f"    {among:10}{columns}{counts.failures:>16,}"
+    all_counts = report.counts["all"]
+    if all_counts.cut_off:
+        limit = f" at {report.cut_off_at:,} tokens" if report.cut_off_at else ""
+        yield f"    {all_counts.cut_off:,} wrong answers were cut off{limit}: --max-tokens sets the limit"
+    if report.stored:
+        count = f"{report.stored:,} of {all_counts.answers:,} answers are"
+        yield f"    {count} from the transcript, of {report.stored_since} and later: --fresh asks again"
+    if report.retries:
+        yield f"    {report.retries:,} requests failed and were sent again"
+    tokens = "" if report.tokens is None else f"{report.tokens:,.1f} tokens and "
+    yield f"    a move takes {tokens}{report.seconds:.3g} s"
     if report.near_misses:
         yield f"    {report.near_misses:,} wrong answers name a legal move that a lenient reader would take, as"
         for miss in report.examples:

@@ -502,6 +502,7 @@ def settings_of(agent: object) -> JsonObject:
     for name in signature.parameters if signature else ():
         with contextlib.suppress(AttributeError, TypeError, ValueError):
             value = getattr(agent, name)
+            value = getattr(value, "settings", value)  # of a part of the agent
             settings[name] = json.loads(json.dumps(describe_game(value) if isinstance(value, Game) else value))
     return settings
 

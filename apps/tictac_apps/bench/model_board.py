@@ -243,12 +243,30 @@ def _measure(name: str, among: str = "all") -> Column:
     return lambda model: percent(model.measured(name, among))
 
 
+def _cut_off(model: AuditedModel) -> str:
+    """The column of wrong answers that a limit of tokens cut off, if there are any."""
+    return _share("cut_off", "answers")(model) if model.counts and model.counts.cut_off else ""
+
+
+def _a_move(name: str) -> Column:
+    """The column of a mean for each move, if it is known and not tiny."""
+
+    def cell(model: AuditedModel) -> str:
+        mean = getattr(model.audit.answers, name, None)
+        return f"{mean:,.3g}" if mean is not None and mean >= 0.01 else ""
+
+    return cell
+
+
 BOARD: dict[str, Column] = {
     "as first": _beaten_by("first"),
     "as second": _beaten_by("second"),
     "mistakes": _measure("mistakes"),
     "illegal": _share("illegal", "answers"),
     "unread": _share("unparsed", "answers"),
+    "cut off": _cut_off,
+    "tokens a move": _a_move("tokens"),
+    "seconds a move": _a_move("seconds"),
 }
 """The columns of the board, by their titles."""
 
@@ -256,7 +274,7 @@ BOARD: dict[str, Column] = {
 def _board(title: str, models: Sequence[AuditedModel]) -> str:
     what = (
         "Best first: those that nothing beats, then by mistakes, the share of positions in which a move gives away a "
-        "win or a draw. Illegal and unread answers are shares of all answers."
+        "win or a draw. Illegal, unread and cut-off answers are shares of all answers."
     )
     return section("Can it be beaten?", what, _columns_table("models", f"Models, {title}", BOARD, models))
 
@@ -350,6 +368,7 @@ FIGURES: dict[str, Column] = {
     "answers": _number("answers"),
     "unread": _number("unparsed"),
     "illegal": _number("illegal"),
+    "cut off": _number("cut_off"),
     "without a move": _number("failures"),
     "near misses": lambda model: f"{model.audit.answers.near_misses:,}" if model.audit.answers else "",
 }

@@ -303,6 +303,14 @@ def as_json(value: object) -> str:
     return json.dumps(value, indent=1, allow_nan=False)
 
 
+def add_prompt(parser: argparse._ActionsContainer) -> None:
+    """Adds the option --prompt; its value is None if it is not given."""
+    from tictac_apps.language_models.harness import PROMPT, PROMPTS  # only now, so that --help is quick
+
+    text = f"what a language model is shown: {', '.join(PROMPTS)} (default: {PROMPT}, as in training)"
+    parser.add_argument("--prompt", choices=list(PROMPTS), metavar="NAME", help=text)
+
+
 def whole_number(low: int = 0, high: float = math.inf) -> Callable[[str], int]:
     """The type of an option whose value is an integer in [low, high]."""
 

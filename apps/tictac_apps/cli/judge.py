@@ -11,6 +11,7 @@ import re
 import shutil
 import sys
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from tictac_apps.cli.arguments import (
     add_game_option,
     add_number,
     add_player,
+    add_prompt,
     add_seed,
     add_workers,
     as_json,
@@ -38,6 +40,8 @@ from tictac_apps.cli.arguments import (
     terminal_width,
     whole_number,
 )
+from tictac_apps.language_models.chat import ChatEndpoint
+from tictac_apps.language_models.harness import PROMPT, harness_named
 from tictac_apps.language_models.text_policy import IN_FLIGHT, MOST_IN_FLIGHT, TextPolicy
 from tictac_env.arena import Measure, Ratings, Tournament, prove, round_robin, sampled_openings
 from tictac_env.arena.audit_record import RECORD, save_card
@@ -50,8 +54,10 @@ from tictac_env.games.registry import known_names
 from tictac_env.observation import OBSERVATION_TYPES
 from tictac_env.policies import game_for
 from tictac_env.policies.loading import AGENT_FILES, FORMS, PLANES_LAST, Player, Reading, load_player, settings_of
-from tictac_env.storage import check_writable, csv_of
+from tictac_env.storage import check_writable, csv_of, read_json
 
+ENDPOINT_OPTIONS = ("max_tokens", "temperature", "extra_body")
+"""The options that are arguments of `ChatEndpoint`."""
 TRANSCRIPTS = Path("transcripts")
 """The folder that keeps the answers of language models."""
 BESIDE = Path("next to the player's file")
@@ -93,6 +99,15 @@ def add_audit(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="ask about all positions (4,520 of tic-tac-toe), not about one of those that are images of each other "
         "(627)",
+    )
+    add_prompt(models)
+    text = "the most tokens of an answer (default: not sent, so the server's own limit counts)"
+    add_number(models, "--max-tokens", whole_number(1), text)
+    add_number(models, "--temperature", decimal(0, 100), "0 for the likeliest answers (default: not sent)")
+    text = "further fields of a request, such as '{\"max_completion_tokens\": 4000}'"
+    models.add_argument("--extra-body", type=_json_object, metavar="JSON", help=text)
+    models.add_argument(
+        "--fresh", action="store_true", help="ask everything again; a file with earlier answers gets another name"
     )
     add_file(
         models,
@@ -147,9 +162,9 @@ def run_audit(options: argparse.Namespace) -> int:
         player = load_player(options.player, game, Reading(options.observation, options.time_limit))
         if isinstance(player.policy, TextPolicy):
             player = _continued(player, player.policy, options)
-        elif options.in_flight or options.no_symmetry:
-            option = "--in-flight" if options.in_flight else "--no-symmetry"
-            raise ValueError(f"{option} is for language models, not for {options.player!r}")
+        else:
+            names = ("prompt", *ENDPOINT_OPTIONS, "in_flight", "no_symmetry", "fresh")
+            _check_no_option(options, names, "language models")
         transcript = player.policy.transcript if isinstance(player.policy, TextPolicy) else None
         with continuing(transcript.path if transcript else None, "the answers"):
             record = audit(
@@ -181,11 +196,40 @@ def _continued(player: Player, policy: TextPolicy, options: argparse.Namespace) 
     """
     if options.in_flight:
         policy.in_flight = options.in_flight
+    if isinstance(policy.complete, ChatEndpoint):
+        policy.harness = harness_named(options.prompt or PROMPT)
+        arguments = {name: value for name in ENDPOINT_OPTIONS if (value := getattr(options, name)) is not None}
+        policy.complete = ChatEndpoint.from_address(player.source, **arguments)
+    else:
+        _check_no_option(options, ("prompt", *ENDPOINT_OPTIONS), "models at an address")
     name = re.sub(r"[^\w.-]+", "-", player.source.partition("://")[2] or player.source).strip("-")
     path = options.store / f"{name}.jsonl"
     check_writable(path)
+    if options.fresh and path.exists():
+        earlier = path.with_name(f"{name}-until-{datetime.now(UTC):%Y%m%dT%H%M%S}.jsonl")
+        os.replace(path, earlier)
+        print(f"the earlier answers are in {earlier}", file=sys.stderr)
     policy.resume(path)
     return dataclasses.replace(player, settings=settings_of(policy))
+
+
+def _json_object(text: str) -> dict[str, object]:
+    """The type of an option whose value is an object of JSON."""
+    try:
+        value = read_json(text)
+    except ValueError:
+        value = None
+    if not isinstance(value, dict):
+        raise argparse.ArgumentTypeError(f"must be an object of JSON, such as '{{\"top_p\": 0.9}}', not {text!r}")
+    return value
+
+
+def _check_no_option(options: argparse.Namespace, names: Sequence[str], kind: str) -> None:
+    """Raises a ValueError if one of the options is given."""
+    for name in names:
+        value = getattr(options, name)
+        if value is not None and value is not False:
+            raise ValueError(f"--{name.replace('_', '-')} is for {kind}, not for {options.player!r}")
 
 
 def _print_in_colour(text: str) -> None:

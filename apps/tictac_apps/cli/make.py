@@ -13,6 +13,7 @@ from tictac_apps.cli.arguments import (
     add_game_option,
     add_number,
     add_player,
+    add_prompt,
     add_seed,
     chosen_game,
     complete_words,
@@ -22,7 +23,7 @@ from tictac_apps.cli.arguments import (
     game_named,
     whole_number,
 )
-from tictac_apps.language_models.harness import BOARDS, BoardHarness
+from tictac_apps.language_models.harness import PROMPT
 from tictac_apps.language_models.prompts import check_format, prompt_rows, save_rows
 from tictac_apps.web.export import PAGE, export_page
 from tictac_apps.web.limits import ServerLimits
@@ -93,12 +94,7 @@ def add_dataset_prompts(parser: argparse.ArgumentParser) -> None:
     add_number(parser, "--rows", whole_number(1), text)
     text = "the share of the symmetry classes in the split test"
     add_number(parser, "--test", decimal(0, 1), text, default_of(prompt_rows, "test"), "SHARE")
-    prompts = parser.add_argument_group("the prompts")
-    prompts.add_argument("--list-moves", action="store_true", help="list the legal moves")
-    number, board = (default_of(BoardHarness, name) for name in ("first_number", "board"))
-    text = "the number of the first move (default: %(default)s)"
-    prompts.add_argument("--first-number", type=int, choices=(0, 1), default=number, help=text)
-    prompts.add_argument("--board", choices=BOARDS, default=board, help="the form of the board (default: %(default)s)")
+    add_prompt(parser)
     add_seed(parser)
 
 
@@ -111,16 +107,16 @@ def run_dataset_prompts(options: argparse.Namespace) -> int:
 
     Examples:
       tictac dataset prompts prompts.jsonl
-      tictac dataset prompts prompts.jsonl --rows 500 --test 0.2 --list-moves
+      tictac dataset prompts prompts.jsonl --rows 500 --prompt legal-moves
       tictac dataset prompts connect4.jsonl --game ConnectFour-v0 --rows 10000
     """
     check_format(options.output)
     check_writable(options.output)
-    harness = BoardHarness(list_moves=options.list_moves, first_number=options.first_number, board=options.board)
     game = chosen_game(options)
+    prompt = options.prompt or PROMPT
     cache = options.output.with_name(f".{options.output.name}.scores")
     with continuing(cache, "the scores"):
-        rows = prompt_rows(game, options.rows, options.seed, options.test, harness, cache, progress=True)
+        rows = prompt_rows(game, options.rows, options.seed, options.test, prompt, cache, progress=True)
     save_rows(options.output, rows)
     cache.unlink(missing_ok=True)
     tested = sum(row["split"] == "test" for row in rows)

@@ -1,7 +1,7 @@
 """Language models as players: positions as text, answers read strictly, transcripts, and exact regret."""
 
-from tictac_apps.language_models.chat import ChatEndpoint, ChatError
-from tictac_apps.language_models.harness import BoardHarness, GameHarness, ParseResult
+from tictac_apps.language_models.chat import ChatEndpoint, ChatError, Completion
+from tictac_apps.language_models.harness import BoardHarness, GameHarness, ParseResult, PicturePrompt
 from tictac_apps.language_models.ladder import Ladder
 from tictac_apps.language_models.session import TextSession, Turn
 from tictac_apps.language_models.text_env import TextEnv
@@ -19,9 +19,11 @@ __all__ = [
     "BoardHarness",
     "ChatEndpoint",
     "ChatError",
+    "Completion",
     "GameHarness",
     "Ladder",
     "ParseResult",
+    "PicturePrompt",
     "TextEnv",
     "TextPolicy",
     "TextSession",

@@ -1,55 +1,110 @@
 """A language model at an address: chat completions in the form that most servers of models share.
 
-Only the standard library is used, and nothing is sent to any other address.
+Nothing is sent to any other address.
 """
 
 from __future__ import annotations
 
+import base64
 import json
 import os
+import random
 import urllib.error
 import urllib.request
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from http.client import HTTPException
+from typing import Any
 from urllib.parse import urlsplit
 
+import tenacity
+
+from tictac_apps.language_models.harness import PicturePrompt
 from tictac_env.checks import number, positive
 from tictac_env.games import shown
-from tictac_env.storage import read_json
+from tictac_env.storage import JsonObject, read_json
 
 PATH = "/chat/completions"
 KEY_VARIABLE = "TICTAC_CHAT_API_KEY"
 """The environment variable with the key for a server that is named by its address alone."""
-MAX_BYTES = 1 << 20
+MAX_BYTES = 1 << 24
+"""Bytes of an answer; a stream takes some hundred for each token."""
 SEEDS = (1 << 31) - 1
 """Servers take seeds of 31 bits."""
+BUSY = (408, 429, 500, 502, 503, 504)
+"""The statuses after which a request may be sent again."""
+LONGEST_WAIT = 60.0
+"""The most seconds between two attempts, also if the server requests more."""
 
 
 class ChatError(ConnectionError):
     """Raised if a server of a language model cannot be reached, or does not answer as it should; the message names it.
 
+    Attributes:
+        again: True if the same request may succeed later.
+        after: the seconds to wait before it, if the server said so; else None.
+
     Example:
         >>> from tictac_apps.language_models import ChatEndpoint, ChatError
         >>> try:
-        ...     ChatEndpoint("http://localhost:1/v1", timeout=1)("Your move?")
+        ...     ChatEndpoint("http://localhost:1/v1", timeout=1, attempts=1)("Your move?")
         ... except ChatError as error:
         ...     print("localhost:1" in str(error))
         True
     """
+
+    def __init__(self, message: str, again: bool = False, after: float | None = None) -> None:
+        super().__init__(message)
+        self.again, self.after = again, after
+
+
+class Completion(str):
+    """The answer of a server, and what the server said about it.
+
+    Attributes:
+        cut_off: True if it ended at the limit of tokens.
+        tokens: the number of its tokens, those of its thinking included; None if the server did not say.
+        retries: the number of attempts that failed before it.
+
+    Example:
+        >>> from tictac_apps.language_models import Completion
+        >>> answer = Completion("Move: 3", tokens=4)
+        >>> answer == "Move: 3", answer.tokens, answer.cut_off
+        (True, 4, False)
+    """
+
+    cut_off: bool
+    tokens: int | None
+    retries: int
+
+    def __new__(cls, text: str, cut_off: bool = False, tokens: int | None = None, retries: int = 0) -> Completion:
+        answer = super().__new__(cls, text)
+        answer.cut_off, answer.tokens, answer.retries = cut_off, tokens, retries
+        return answer
 
 
 class ChatEndpoint:
     """A function from a prompt to the answer of a server, for `TextPolicy`.
 
     The server has to answer `POST URL/chat/completions` with the JSON of OpenAI's API reference ("Create chat
-    completion"): `choices[0].message.content`. vLLM, llama.cpp's server, Ollama and others do.
+    completion"): `choices[0].message.content`. vLLM, llama.cpp's server, Ollama and others do. Answers that are
+    streamed as server-sent events are read, too.
+
+    A request is sent again after the statuses 408, 429, 500, 502, 503 and 504, a lost connection, or no answer in time,
+    but not if the server has never been reached: after half a second at first, then twice as long each time, in part
+    at random, up to a minute; or when the server says, by `Retry-After`.
 
     Args:
         url: the address up to the version, such as "http://localhost:8000/v1", or with the path; http or https.
         model: the model's name; servers with a single model may accept any.
         system: a system message before the prompt, "" for none.
-        temperature: 0 or more; 0 for the likeliest answer.
-        max_tokens: the largest number of tokens in an answer.
+        temperature: 0 or more; 0 for the likeliest answer. None does not send it: the server's own counts.
+        max_tokens: the largest number of tokens in an answer; None does not send it.
         timeout: seconds to wait for an answer.
         api_key: sent as `Authorization: Bearer`; never shown in a message. None sends no such header.
+        extra_body: further fields of the request, such as {"max_completion_tokens": 4000}; they replace others.
+        attempts: the number of times that a request is sent before the error is raised.
 
     Raises:
         ValueError: an argument is out of its range.
@@ -59,6 +114,8 @@ class ChatEndpoint:
         >>> endpoint = ChatEndpoint("http://localhost:8000/v1", model="any", max_tokens=64)
         >>> endpoint.url
         'http://localhost:8000/v1/chat/completions'
+        >>> endpoint.settings["max_tokens"]
+        64
     """
 
     def __init__(
@@ -66,10 +123,12 @@ class ChatEndpoint:
         url: str,
         model: str = "default",
         system: str = "",
-        temperature: float = 0.0,
-        max_tokens: int = 1024,
+        temperature: float | None = None,
+        max_tokens: int | None = None,
         timeout: float = 120.0,
         api_key: str | None = None,
+        extra_body: Mapping[str, object] | None = None,
+        attempts: int = 8,
     ) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.netloc:
@@ -79,59 +138,123 @@ class ChatEndpoint:
         self.url = url.rstrip("/").removesuffix(PATH) + PATH
         self.model = model
         self.system = system
-        self.temperature = number("temperature", temperature, 0, 100)
-        self.max_tokens = positive("max_tokens", max_tokens)
+        self.temperature = None if temperature is None else number("temperature", temperature, 0, 100)
+        self.max_tokens = None if max_tokens is None else positive("max_tokens", max_tokens)
         self.timeout = number("timeout", timeout, 0, 86_400)
+        self.extra_body = dict(extra_body or {})
+        if "messages" in self.extra_body:
+            raise ValueError("extra_body must not have messages, which are the question")
+        self.attempts = positive("attempts", attempts)
         self._key = api_key
         self._opener = urllib.request.build_opener(_NoRedirects())
+        self._has_answered = False
 
     @classmethod
-    def from_address(cls, address: str) -> ChatEndpoint:
+    def from_address(cls, address: str, **arguments: Any) -> ChatEndpoint:
         """The model of "URL" or "URL#MODEL"; a key is taken from the variable `TICTAC_CHAT_API_KEY`, if it is set.
 
+        Args:
+            address: the address.
+            arguments: further ones of the class.
+
         Raises:
-            ValueError: it is not such an address.
+            ValueError: it is not such an address, or an argument is out of its range.
         """
         url, _, model = address.partition("#")
-        return cls(url, model or "default", api_key=os.environ.get(KEY_VARIABLE))
+        return cls(url, model or "default", api_key=os.environ.get(KEY_VARIABLE), **arguments)
 
-    def __call__(self, prompt: str, seed: int | None = None) -> str:
+    @property
+    def settings(self) -> JsonObject:
+        """The arguments that an answer depends on, for JSON: records name them, and kept answers are those of equal
+        settings.
+        """
+        names = ("url", "model", "system", "temperature", "max_tokens", "extra_body")
+        return {name: getattr(self, name) for name in names}
+
+    def __call__(self, prompt: str, seed: int | None = None) -> Completion:
         """Asks the model.
 
         Args:
-            prompt: the text.
+            prompt: the text; a `PicturePrompt` is sent with its picture.
             seed: the server gets its lowest 31 bits; None sends none.
 
         Raises:
-            ChatError: the server cannot be reached, refuses, takes too long, or answers something else.
+            ChatError: the server cannot be reached, refuses, takes too long, or answers something else, also at the
+                last attempt.
         """
-        messages = [{"role": "system", "content": self.system}] if self.system else []
-        messages.append({"role": "user", "content": prompt})
+        messages: list[JsonObject] = [{"role": "system", "content": self.system}] if self.system else []
+        messages.append({"role": "user", "content": _content(prompt)})
         body: dict[str, object] = {"model": self.model, "messages": messages}
-        body |= {"temperature": self.temperature, "max_tokens": self.max_tokens}
+        optional = {"temperature": self.temperature, "max_tokens": self.max_tokens}
+        body |= {name: value for name, value in optional.items() if value is not None}
         if seed is not None:
             body["seed"] = seed & SEEDS
+        return self._patiently(json.dumps(body | self.extra_body).encode())
+
+    def _patiently(self, body: bytes) -> Completion:
+        """The answer to a request, which is sent again if it fails for now."""
+        # A generator of its own: waits are not drawn from the global one, which a seeded program may use.
+        backoff, jitter = tenacity.wait_exponential(0.5, LONGEST_WAIT), random.Random()
+
+        def seconds(state: tenacity.RetryCallState) -> float:
+            error = state.outcome.exception() if state.outcome else None
+            after = error.after if isinstance(error, ChatError) else None
+            return backoff(state) * jitter.uniform(0.5, 1) if after is None else min(after, LONGEST_WAIT)
+
+        retrying = tenacity.Retrying(
+            stop=tenacity.stop_after_attempt(self.attempts),
+            wait=seconds,
+            retry=tenacity.retry_if_exception(lambda error: isinstance(error, ChatError) and error.again),
+            reraise=True,
+        )
+        for attempt in retrying:
+            with attempt:
+                completion = self._read(self._send(body), attempt.retry_state.attempt_number - 1)
+        return completion
+
+    def _send(self, body: bytes) -> bytes:
         headers = {"Content-Type": "application/json"}
         if self._key:
             headers["Authorization"] = f"Bearer {self._key}"
-        request = urllib.request.Request(self.url, json.dumps(body).encode(), headers, method="POST")
+        request = urllib.request.Request(self.url, body, headers, method="POST")
         try:
             with self._opener.open(request, timeout=self.timeout) as response:
-                raw = response.read(MAX_BYTES + 1)
+                raw: bytes = response.read(MAX_BYTES + 1)
+                if response.length and len(raw) <= MAX_BYTES:  # bytes that were announced, but did not come
+                    raise HTTPException("the connection was cut within the answer")
         except urllib.error.HTTPError as error:
             with error:
                 message = error.read(500).decode("utf-8", "replace").strip()
-            raise ChatError(f"{self.url} answered {error.code} {error.reason}: {message}") from None
-        except (OSError, ValueError) as error:  # not reached, or timed out
-            raise ChatError(f"{self.url} did not answer: {error}") from error
+            text = f"{self.url} answered {error.code} {error.reason}: {message}"
+            raise ChatError(text, error.code in BUSY, _seconds_of(error.headers.get("Retry-After"))) from None
+        except (OSError, HTTPException, ValueError) as error:  # not reached, cut, or timed out
+            # A server that was never reached is not there; one that has answered comes back.
+            reached = self._has_answered or not isinstance(error, urllib.error.URLError)
+            raise ChatError(f"{self.url} did not answer: {error}", again=reached) from error
+        self._has_answered = True
         if len(raw) > MAX_BYTES:
             raise ChatError(f"{self.url} answered more than {MAX_BYTES:,} bytes")
+        return raw
+
+    def _read(self, raw: bytes, retries: int) -> Completion:
+        """The completion in the body of an answer: one object, or server-sent events with its parts."""
         try:
-            content = read_json(raw)["choices"][0]["message"]["content"]
-        except (ValueError, KeyError, IndexError, TypeError):
+            streamed = raw.lstrip().startswith((b"data:", b":", b"event:"))
+            parts = list(_events(raw)) if streamed else [read_json(raw)]
+            choices = [choice for part in parts for choice in part.get("choices") or () if not choice.get("index")]
+            # null is the content of models that only call tools or think, and of the first and last part of a stream.
+            text = "".join(choice["delta" if streamed else "message"].get("content") or "" for choice in choices)
+            if not streamed:
+                choices[0]["message"]["content"]  # raises if there is none
+            ends = [choice.get("finish_reason") for choice in choices]
+            tokens = [(part.get("usage") or {}).get("completion_tokens") for part in parts]
+        except (ValueError, KeyError, IndexError, TypeError, AttributeError):
             begin = raw[:200].decode("utf-8", "replace")
             raise ChatError(f"{self.url} did not answer with a chat completion, but with {begin!r}") from None
-        return content if isinstance(content, str) else ""  # null, of models that only call tools or think
+        if streamed and not any(ends) and b"[DONE]" not in raw:
+            raise ChatError(f"{self.url} cut the connection within its stream", again=True)
+        told = [count for count in tokens if isinstance(count, int)]
+        return Completion(text, "length" in ends, told[-1] if told else None, retries)
 
     @property
     def __name__(self) -> str:
@@ -140,6 +263,34 @@ class ChatEndpoint:
 
     def __repr__(self) -> str:
         return f"ChatEndpoint({self.url!r}, {self.model!r})"
+
+
+def _content(prompt: str) -> str | list[JsonObject]:
+    """The content of a message: the text, or the picture and the text."""
+    if not isinstance(prompt, PicturePrompt):
+        return prompt
+    url = f"data:image/png;base64,{base64.b64encode(prompt.png).decode()}"
+    return [{"type": "image_url", "image_url": {"url": url}}, {"type": "text", "text": str(prompt)}]
+
+
+def _events(raw: bytes) -> Iterable[JsonObject]:
+    """The objects of server-sent events; the last one, "[DONE]", is not one."""
+    for line in raw.decode("utf-8").splitlines():
+        data = line.removeprefix("data:").strip()
+        if line.startswith("data:") and data != "[DONE]":
+            yield read_json(data)
+
+
+def _seconds_of(retry_after: str | None) -> float | None:
+    """The seconds of a `Retry-After`, which is a number or a date; None if there is none that can be read."""
+    if retry_after is None:
+        return None
+    try:
+        if retry_after.strip().isdecimal():
+            return float(retry_after)
+        return max(0.0, (parsedate_to_datetime(retry_after) - datetime.now(UTC)).total_seconds())
+    except (ValueError, TypeError):
+        return None
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):

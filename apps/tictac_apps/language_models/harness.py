@@ -6,17 +6,21 @@ reading of an answer. `BoardHarness` has them for every game of this package.
 
 from __future__ import annotations
 
+import importlib.util
+import io
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, Self, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
+from gymnasium.error import DependencyNotInstalled
 
 from tictac_env.checks import flag, one_of, parse_whole, whole
 from tictac_env.games import Game, KInARow, game_name, get_game, shown
 from tictac_env.position import Position, format_moves
-from tictac_env.render import render_text
+from tictac_env.render import render_rgb, render_text
+from tictac_env.storage import JsonObject
 
 ANSWER = re.compile(r"(?:move|final answer)\s*:\s*(\S+)", re.IGNORECASE)
 """The line that names a move."""
@@ -36,9 +40,23 @@ MAX_MOVE = 20
 """Characters of an illegal move that the next prompt quotes."""
 SERIALIZED = "serializedGameAndState"
 """The key under which Kaggle's observations of OpenSpiel's games have the game and its moves."""
-BOARDS = ("grid", "coordinates", "moves")
+BOARDS = ("grid", "coordinates", "moves", "picture")
 Observed: TypeAlias = Position | Mapping[str, object]
 """A position, or what Kaggle shows of OpenSpiel's games."""
+INSTRUCTION = "Write your move in the last line of your answer, as a number and nothing else behind it:\nMove: <number>"
+DEFAULTS = {"rules": None, "instruction": None, "list_moves": False, "first_number": 1, "board": "grid"}
+"""The arguments of `BoardHarness` that are not given."""
+PROMPT = "grid"
+"""The default prompt: of players, audits, sessions, adapters and data sets."""
+PROMPTS: dict[str, dict[str, Any]] = {
+    PROMPT: {},
+    "legal-moves": {"list_moves": True},
+    "kaggle": {"first_number": 0},
+    "coordinates": {"board": "coordinates"},
+    "moves": {"board": "moves"},
+    "image": {"board": "picture"},
+}
+"""The arguments of `BoardHarness` for each prompt that has a name; "kaggle" has the conventions of its Game Arena."""
 NAMES = {"TicTacToe-v0": "tic-tac-toe", "ConnectFour-v0": "Connect Four"}
 
 
@@ -62,6 +80,27 @@ class ParseResult:
     raw_action: str | None = None
     submission: None = None
     thoughts: str | None = None
+
+
+class PicturePrompt(str):
+    """A prompt with a picture of the board.
+
+    Attributes:
+        png: the picture.
+
+    Example:
+        >>> from tictac_apps.language_models import BoardHarness
+        >>> prompt = BoardHarness(board="picture").make_prompt(Position.from_moves("TicTacToe-v0", "15"))
+        >>> prompt.png[1:4]
+        b'PNG'
+    """
+
+    png: bytes
+
+    def __new__(cls, text: str, png: bytes) -> PicturePrompt:
+        prompt = super().__new__(cls, text)
+        prompt.png = png
+        return prompt
 
 
 class GameHarness(Protocol):
@@ -100,18 +139,28 @@ class BoardHarness:
     that `kaggle_environments.core_harness.create_agent_fn(BoardHarness())` is an agent for them.
 
     A move is written as in move strings, counted from 1. An answer names one in its last line that is not empty, as
-    `Move: 4` (or `Final Answer: 4`) with nothing else in that line; an answer that is only a number is that move.
+    `Move: 4` (or `Final Answer: 4`) with at most a full stop behind it; an answer that is only a number is that move.
     Anything else is not a move: nothing is guessed from the lines before.
 
     Args:
         rules: an explanation of the game; None to make it from the rule book.
         instruction: the end of the prompt; None for the sentence that asks for `Move: `.
-        list_moves: True to list the legal moves in the prompt. False shows if the model knows the rules.
+        list_moves: True to list the legal moves in the prompt, and to number the empty cells of a grid. By default the
+            model has to know the rules.
         first_number: the number of the first move: 1 as in move strings, or 0 as in action numbers.
-        board: the board as a "grid", as the "coordinates" of the stones, or as the "moves" so far, if these are known.
+        board: the board as a "grid", as the "coordinates" of the stones, as the "moves" so far, if these are known, or
+            as a "picture", for models that see. A prompt is then a `PicturePrompt`, which `ChatEndpoint` sends in the
+            form of OpenAI's API; sessions for training have text only.
+
+    Attributes:
+        settings: for records: "prompt" with its name in `PROMPTS`, or the arguments if it has none.
+
+    Raises:
+        ValueError: an argument is out of its range.
+        DependencyNotInstalled: pictures need Pillow.
 
     Example:
-        >>> harness = BoardHarness()
+        >>> harness = BoardHarness(list_moves=True)
         >>> harness.get_legal_moves(Position.from_moves("TicTacToe-v0", "1524"))
         {2: '3', 5: '6', 6: '7', 7: '8', 8: '9'}
         >>> print(harness.make_prompt(Position.from_moves("TicTacToe-v0", "1524"), ["1", "5", "2", "4"]))
@@ -137,7 +186,7 @@ class BoardHarness:
         self,
         rules: str | None = None,
         instruction: str | None = None,
-        list_moves: bool = True,
+        list_moves: bool = False,
         first_number: int = 1,
         board: str = "grid",
     ) -> None:
@@ -145,14 +194,19 @@ class BoardHarness:
         self.list_moves = flag("list_moves", list_moves)
         self.first_number = whole("first_number", first_number, 1)
         self.board = one_of("board", board, BOARDS)
-        self.instruction = instruction or (
-            "Write your move in the last line of your answer, as a number and nothing else behind it:\nMove: <number>"
-        )
-
-    @classmethod
-    def kaggle(cls) -> Self:
-        """The conventions of Kaggle's Game Arena: columns and cells counted from 0, and no list of the legal moves."""
-        return cls(list_moves=False, first_number=0)
+        if board == "picture" and importlib.util.find_spec("PIL") is None:
+            raise DependencyNotInstalled('pictures of boards need Pillow: pip install "tictac-env[llm]"')
+        self.instruction = instruction or INSTRUCTION
+        arguments = {
+            "rules": rules,
+            "instruction": instruction,
+            "list_moves": list_moves,
+            "first_number": first_number,
+            "board": board,
+        }
+        given = {name: value for name, value in arguments.items() if value != DEFAULTS[name]}
+        names = (name for name, of_name in PROMPTS.items() if of_name == given)
+        self.settings: JsonObject = {"prompt": next(names, arguments)}
 
     def get_legal_moves(self, observation: Observed) -> dict[int, str]:
         """The legal actions of a position, each as answers must name it; none once the game is over.
@@ -197,7 +251,8 @@ class BoardHarness:
                 move = previous_action[:MAX_MOVE]
                 wrong = f"Your last answer was the move {move}, which is not legal here. Choose a legal one."
             parts += ["", wrong]
-        return "\n".join(parts)
+        text = "\n".join(parts)
+        return PicturePrompt(text, _png(position)) if self.board == "picture" else text
 
     def _board(self, position: Position, move_history: Sequence[str]) -> list[str]:
         """The lines that show the stones."""
@@ -211,6 +266,8 @@ class BoardHarness:
                 for seat, name in enumerate("XO", 1)
             ]
             return ["The stones, each as row,column from 1,1 at the top left:", *placed, *history]
+        if self.board == "picture":
+            return ["The board is in the picture.", *history]
         game = position.game
         labels = [self._written(game, action) for action in range(game.num_actions)]
         if not (self.list_moves or game.stones_fall):
@@ -224,9 +281,43 @@ class BoardHarness:
         named = ANSWER.fullmatch(last)
         if named is None and not (len(lines) == 1 and WORD.fullmatch(last)):
             return ParseResult()
-        raw = named[1] if named else last
+        raw = (named[1] if named else last).removesuffix(".")
+        if raw not in legal_action_strings and raw.isalpha() and len(raw) > 1:
+            return ParseResult()  # a word, such as "five", and not the name of a move
         thoughts = "\n".join(lines[:-1]).strip() or None
         return ParseResult(raw if raw in legal_action_strings else None, raw, thoughts=thoughts)
+
+
+def harness_named(harness: GameHarness | str) -> GameHarness:
+    """The harness of a name in `PROMPTS`; another harness as it is.
+
+    Raises:
+        ValueError: there is no such prompt.
+    """
+    if not isinstance(harness, str):
+        return harness
+    return BoardHarness(**PROMPTS[one_of("prompt", harness, tuple(PROMPTS))])
+
+
+def in_text(harness: GameHarness | str) -> GameHarness:
+    """As `harness_named`, for conversations that hold text only.
+
+    Raises:
+        ValueError: there is no such prompt, or it has a picture.
+    """
+    chosen = harness_named(harness)
+    if isinstance(chosen, BoardHarness) and chosen.board == "picture":
+        raise ValueError("a picture of the board cannot be part of this conversation; choose another prompt")
+    return chosen
+
+
+def _png(position: Position) -> bytes:
+    """The picture of a position, made of the stones alone: the last move is not marked."""
+    from PIL import Image
+
+    file = io.BytesIO()
+    Image.fromarray(render_rgb(Position(position.game, position.own, position.opp))).save(file, "PNG")
+    return file.getvalue()
 
 
 def lenient_move(response: str) -> str | None:

@@ -14,10 +14,10 @@ import numpy as np
 from gymnasium.error import DependencyNotInstalled
 
 from tictac_apps.labels import label
-from tictac_apps.language_models.harness import BoardHarness, moves_written
+from tictac_apps.language_models.harness import PROMPT, BoardHarness, in_text, moves_written
 from tictac_env.arena.suites import all_positions
 from tictac_env.checks import flag, number, positive, whole
-from tictac_env.games import Game, game_name, get_game
+from tictac_env.games import Game, game_name, get_game, shown
 from tictac_env.position import Position, canonical, symmetry_class
 from tictac_env.rng import UNIT, position_seed
 from tictac_env.solver.enumerate import NO_SCORE, TooManyPositions
@@ -52,7 +52,7 @@ def prompt_rows(
     rows: int | None = None,
     seed: int = 0,
     test: float = 0.1,
-    harness: BoardHarness | None = None,
+    harness: BoardHarness | str = PROMPT,
     cache: str | os.PathLike[str] | None = None,
     progress: bool = False,
 ) -> list[Row]:
@@ -68,8 +68,8 @@ def prompt_rows(
         rows: number of positions; None for all of a game that can be tabulated.
         seed: the same seed gives the same rows; in [0, 2**63).
         test: the share of the classes that are in "test", in [0, 1].
-        harness: makes the prompts; by default a `BoardHarness` without the list of legal moves. Prompts list the moves
-            so far if its board is "moves".
+        harness: makes the prompts; or the name of a prompt (see `TextPolicy`), but not "image". Prompts list the
+            moves so far if its board is "moves".
         cache: a file that keeps the scores of a large game as they are found; the same call continues from it.
         progress: if true, shows progress bars.
 
@@ -92,7 +92,9 @@ def prompt_rows(
     rules = get_game(game)
     seed, test = whole("seed", seed, 2**63 - 1), number("test", test, 0, 1)
     count = None if rows is None else positive("rows", rows)
-    asker = harness or BoardHarness(list_moves=False)
+    asker = in_text(harness)
+    if not isinstance(asker, BoardHarness):
+        raise ValueError(f"harness must be a BoardHarness or the name of a prompt, not {shown(harness)}")
     flag("progress", progress)
     # All positions of a game that can be tabulated, or as many of random games as are needed.
     rng = Random(seed)

@@ -14,7 +14,7 @@ from itertools import cycle
 from gymnasium.error import ResetNeeded
 
 from tictac_apps.language_models.chat import ChatEndpoint
-from tictac_apps.language_models.harness import BoardHarness, GameHarness, moves_written, rules_text
+from tictac_apps.language_models.harness import PROMPT, BoardHarness, GameHarness, in_text, moves_written, rules_text
 from tictac_apps.language_models.ladder import LADDER, Ladder, LadderState
 from tictac_apps.language_models.question import Question, QuestionState
 from tictac_apps.language_models.text_policy import MOST_IN_FLIGHT, TextPolicy
@@ -158,7 +158,7 @@ class TextSession:
         start: as of the environments: "random:2" begins after 0 to 2 random moves; None on the empty board.
         reward: one of "outcome", "regret" and "both".
         scaled: True if a game earns one reward, its `score`, at its end.
-        harness: makes the prompts and reads the answers; by default a `BoardHarness` without the list of legal moves.
+        harness: makes the prompts and reads the answers; or the name of a prompt (see `TextPolicy`), but not "image".
         retries: the number of wrong answers that are forgiven for each move.
         history: True to list the moves so far in the prompts.
         system: the first message of each conversation, "" for none.
@@ -196,7 +196,7 @@ class TextSession:
         start: Start | None = "random:2",
         reward: str = "regret",
         scaled: bool = False,
-        harness: GameHarness | None = None,
+        harness: GameHarness | str = PROMPT,
         retries: int = 2,
         history: bool = False,
         system: str = "",
@@ -207,7 +207,7 @@ class TextSession:
         self.history = flag("history", history)
         self.system = system
         self.rules_once = flag("rules_once", rules_once)
-        self._question = Question(harness or BoardHarness(list_moves=False), whole("retries", retries))
+        self._question = Question(in_text(harness), whole("retries", retries))
         rules = get_game(game)
         if isinstance(opponent, str) and opponent == LADDER:
             opponent = Ladder()

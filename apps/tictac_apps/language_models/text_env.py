@@ -10,7 +10,7 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 
-from tictac_apps.language_models.harness import BoardHarness, GameHarness
+from tictac_apps.language_models.harness import PROMPT, GameHarness, in_text
 from tictac_apps.language_models.question import Question
 from tictac_env.checks import whole
 from tictac_env.envs import protocol
@@ -35,7 +35,7 @@ class TextEnv(gym.Wrapper[str, str, Observation, int]):
 
     Args:
         env: an environment of this package with a single board; `info` has regrets if it is, or wraps, a `RegretInfo`.
-        harness: makes the prompts and reads the answers; by default a `BoardHarness`.
+        harness: makes the prompts and reads the answers; or the name of a prompt (see `TextPolicy`), but not "image".
         retries: the number of wrong answers that are forgiven for each move.
 
     Raises:
@@ -53,12 +53,12 @@ class TextEnv(gym.Wrapper[str, str, Observation, int]):
         ('legal', '51')
     """
 
-    def __init__(self, env: Env, harness: GameHarness | None = None, retries: int = 2) -> None:
+    def __init__(self, env: Env, harness: GameHarness | str = PROMPT, retries: int = 2) -> None:
         super().__init__(env)
         if not isinstance(getattr(env.unwrapped, "position", None), Position):
             raise ValueError(f"{env} has no `position`: TextEnv needs an environment of this package")
         self._board: Env = env  # steps by actions, not by texts
-        self._question = Question(harness or BoardHarness(), whole("retries", retries))
+        self._question = Question(in_text(harness), whole("retries", retries))
         self.observation_space = spaces.Text(MAX_LENGTH, charset=string.printable)
         self.action_space = spaces.Text(MAX_LENGTH, charset=string.printable)
         self._info: Infos | None = None  # of the last step; None once the game is over

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from datetime import UTC, datetime
 from queue import Empty, SimpleQueue
 from typing import Self
 
@@ -14,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tictac_apps.language_models.chat import ChatEndpoint
-from tictac_apps.language_models.harness import BoardHarness, GameHarness, lenient_move, moves_written
+from tictac_apps.language_models.harness import PROMPT, GameHarness, harness_named, lenient_move, moves_written
 from tictac_apps.language_models.question import Question
 from tictac_apps.language_models.transcript import Entry, Transcript, counts_of, read_transcript
 from tictac_env.arena.suites import PHASES, phases
@@ -28,6 +29,7 @@ from tictac_env.position import IllegalMove, Position, Symmetry, canonical, symm
 from tictac_env.position_batch import PositionBatch
 from tictac_env.progress import progress_bar
 from tictac_env.rng import mix, position_seed
+from tictac_env.storage import JsonObject
 
 ON_FAILURE = ("raise", "random", "forfeit")
 IN_FLIGHT = 64
@@ -59,7 +61,8 @@ class TextPolicy(Policy):
         on_failure: what happens if the last answer is wrong, too. "raise" raises `IllegalMove`, which forfeits the game
             in `round_robin`; "forfeit" does the same, but exact measures count the position as lost and continue;
             "random" plays a random legal move, by the seed.
-        harness: makes the prompts and reads the answers; by default a `BoardHarness`.
+        harness: makes the prompts and reads the answers; a prompt's name ("grid", "legal-moves", "kaggle",
+            "coordinates", "moves" or "image") for a `BoardHarness` with these settings.
         history: True to list the moves so far in the prompt. The action may then depend on them, which exact measures
             do not see.
         transcript: the file (.jsonl) to which each answer is appended, or a `Transcript`; None for none.
@@ -74,10 +77,10 @@ class TextPolicy(Policy):
         >>> def corners(prompt: str, seed: int) -> str:  # stands for a model
         ...     legal = prompt.rpartition("The legal moves: ")[2].splitlines()[0].split()
         ...     return f"Let me see.\nMove: {next((move for move in '1379' if move in legal), legal[0])}"
-        >>> player = TextPolicy(corners)
+        >>> player = TextPolicy(corners, harness="legal-moves")
         >>> played = play_match(player, "minimax", games=20)
         >>> print(player.counts)
-        61 moves, 61 answers, 0 unparsed, 0 illegal, 0 failures
+        61 moves, 61 answers, 0 unparsed, 0 illegal, 0 cut off, 0 failures
     """
 
     asked_twice = False
@@ -87,7 +90,7 @@ class TextPolicy(Policy):
         complete: Callable[..., str],
         retries: int = 2,
         on_failure: str = "raise",
-        harness: GameHarness | None = None,
+        harness: GameHarness | str = PROMPT,
         history: bool = False,
         transcript: Transcript | str | os.PathLike[str] | None = None,
         name: str = "",
@@ -98,7 +101,7 @@ class TextPolicy(Policy):
         self.complete = complete
         self.retries = whole("retries", retries)
         self.on_failure = one_of("on_failure", on_failure, ON_FAILURE)
-        self.harness = harness or BoardHarness()
+        self.harness = harness_named(harness)
         self.history = history
         self.transcript = transcript if isinstance(transcript, Transcript | None) else Transcript(transcript)
         self.name = name or getattr(complete, "__name__", type(complete).__name__)
@@ -107,7 +110,8 @@ class TextPolicy(Policy):
         self.in_flight = positive("in_flight", in_flight, MOST_IN_FLIGHT)
         self.counts = AnswerCounts()
         self._seeded = takes_seed(complete)
-        self._recorded: dict[tuple[str, int], str] = {}  # answers of a transcript by prompt and seed
+        self._recorded: dict[tuple[str, int, int], Entry] = {}  # of a transcript, by prompt, position and seed
+        self.resumed = ""
 
     def under_judgement(self, seed: int, symmetric: bool, progress: bool) -> Policy:
         """The fixed map to judge, which asks about each position once."""
@@ -116,7 +120,7 @@ class TextPolicy(Policy):
     def resume(self, transcript: str | os.PathLike[str]) -> Self:
         """Appends the answers to a transcript, and takes answers from it instead of asking again.
 
-        An answer is taken if prompt, seed and name of the player are the same.
+        An answer is taken if prompt, seed, name of the player and settings of the endpoint are the same.
 
         Returns:
             The player itself.
@@ -138,9 +142,16 @@ class TextPolicy(Policy):
         """
         self.transcript = Transcript(transcript)
         if self.transcript.path.exists():
-            entries = [entry for entry in read_transcript(transcript) if entry.player == str(self)]
-            self._recorded = {(entry.prompt, entry.seed): entry.answer for entry in entries}
+            own = (str(self), self._source)
+            entries = [entry for entry in read_transcript(transcript) if (entry.player, entry.source) == own]
+            self._recorded = {(entry.prompt, entry.code, entry.seed): entry for entry in entries}
+        self.resumed = _now()
         return self
+
+    @property
+    def _source(self) -> JsonObject:
+        """The settings of the endpoint."""
+        return dict(getattr(self.complete, "settings", {}))
 
     @property
     def forfeits(self) -> bool:
@@ -197,10 +208,11 @@ class TextPolicy(Policy):
         history = moves_written(self.harness, position) if self.history else []
         attempt, prompt = question.wrong, question.prompt(position, history)
         # Ask, unless the transcript has the answer.
-        began = time.perf_counter()
-        recorded = self._recorded.get((prompt, seed))
-        answer = self._complete(prompt, seed) if recorded is None else recorded
-        seconds = time.perf_counter() - began
+        asked, began = _now(), time.perf_counter()
+        recorded = self._recorded.get((prompt, position.code, seed))  # the prompt may leave the board to a picture
+        answer = self._complete(prompt, seed) if recorded is None else recorded.answer
+        seconds = time.perf_counter() - began if recorded is None else recorded.seconds
+        about = recorded or answer  # a `Completion` has the same three attributes; other strings have none
         status, action = question.read(position, answer)
         entry = Entry(
             player=str(self),
@@ -209,12 +221,17 @@ class TextPolicy(Policy):
             moves=position.to_moves() if len(position.recent_moves) == position.ply else None,
             seed=seed,
             attempt=attempt,
-            prompt=prompt,
-            answer=answer,
+            prompt=str(prompt),
+            answer=str(answer),
             move=question.move if action is None else self.harness.get_legal_moves(position)[action],
             action=action,
             status=status,
             seconds=seconds,
+            source=self._source,
+            asked=recorded.asked if recorded else asked,
+            cut_off=getattr(about, "cut_off", False),
+            tokens=getattr(about, "tokens", None),
+            retries=getattr(about, "retries", 0),
         )
         with _recording:
             self._count(entry)
@@ -227,6 +244,7 @@ class TextPolicy(Policy):
         self.counts.answers += 1
         self.counts.unparsed += entry.status == "unparsed"
         self.counts.illegal += entry.status == "illegal"
+        self.counts.cut_off += entry.is_cut_short
         self.counts.failures += entry.action is None and entry.attempt == self.retries
 
     def chosen(self, position: Position, entries: Sequence[Entry]) -> int:
@@ -320,7 +338,11 @@ class Examined(Policy):
             for entry in entries:
                 if entry.action is None and (move := lenient_move(entry.answer)) in legal:
                     near.append(NearMiss(position.to_moves(), entry.answer.strip()[-TAIL:], str(move)))
-        transcript = self.player.transcript
+        transcript, all_entries = self.player.transcript, groups["all"]
+        stored = sorted(entry.asked for entry in all_entries if entry.asked < self.player.resumed)
+        tokens = [entry.tokens for entry in all_entries if entry.tokens is not None]
+        cut_off = [entry.tokens for entry in all_entries if entry.is_cut_short and entry.tokens is not None]
+        moves = max(1, len(self._entries))
         return AnswersReport(
             positions=len(positions),
             symmetric=self.symmetric,
@@ -328,6 +350,12 @@ class Examined(Policy):
             near_misses=len(near),
             examples=tuple(near[:EXAMPLES]),
             transcript=None if transcript is None else os.fspath(transcript.path),
+            stored=len(stored),
+            stored_since=stored[0][:10] if stored else None,
+            retries=sum(entry.retries for entry in all_entries),
+            tokens=round(sum(tokens) / moves, 3) if tokens else None,
+            seconds=round(sum(entry.seconds for entry in all_entries) / moves, 6),
+            cut_off_at=max(cut_off, default=None),
         )
 
     def _folded(self, game: Game, own: int, opp: int) -> tuple[int, int, Symmetry]:
@@ -351,7 +379,7 @@ def _in_threads(function: Callable[[int], list[Entry]], jobs: int, threads: int)
     """Calls a function for the numbers of jobs, and yields each number and its result as they come.
 
     When the caller stops, threads end after their present job. They are daemons, so none keeps the program from ending;
-    the threads of a `ThreadPoolExecutor` would.
+    the threads of a `ThreadPoolExecutor` would. After an error their present jobs are waited for.
     """
     # Two queues: threads take numbers from one, and put results or errors into the other.
     waiting, results = SimpleQueue[int](), SimpleQueue[tuple[int, list[Entry] | BaseException]]()
@@ -368,16 +396,25 @@ def _in_threads(function: Callable[[int], list[Entry]], jobs: int, threads: int)
                 except BaseException as error:
                     results.put((number, error))
 
+    workers = [threading.Thread(target=work, daemon=True) for _ in range(min(jobs, threads))]
     try:
-        for _ in range(min(jobs, threads)):
-            threading.Thread(target=work, daemon=True).start()
+        for worker in workers:
+            worker.start()
         for _ in range(jobs):
             number, result = results.get()
             if isinstance(result, BaseException):
+                stopped.set()
+                for worker in workers:
+                    worker.join()
                 raise result
             yield number, result
     finally:
         stopped.set()
+
+
+def _now() -> str:
+    """The present time in UTC, for transcripts; such texts are in the order of the times."""
+    return datetime.now(UTC).isoformat(timespec="microseconds")
 
 
 def at_address(address: str, game: Game, reading: Reading) -> TextPolicy:

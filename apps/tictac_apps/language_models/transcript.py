@@ -32,6 +32,11 @@ class Entry:
         action: the action of a legal move, else None.
         status: "legal", "illegal" or "unparsed".
         seconds: the time until the answer.
+        source: the settings of the endpoint that answered, {} of a function that has none.
+        asked: the time of the question, in UTC, as ISO 8601 writes it.
+        cut_off: True if the server says that the answer ended at its limit of tokens.
+        tokens: the number of tokens of the answer; None if no server said so.
+        retries: the number of requests that failed before the answer came.
     """
 
     player: str
@@ -46,6 +51,16 @@ class Entry:
     action: int | None
     status: str
     seconds: float
+    source: JsonObject
+    asked: str
+    cut_off: bool = False
+    tokens: int | None = None
+    retries: int = 0
+
+    @property
+    def is_cut_short(self) -> bool:
+        """True if the answer is wrong and was cut off, so that it says little about the model's play."""
+        return self.cut_off and self.action is None
 
     @property
     def position(self) -> Position:
@@ -118,6 +133,7 @@ class TranscriptSummary:
         answers: number of answers.
         unparsed: number of answers without a move.
         illegal: number of answers that named an illegal move.
+        cut_off: number of wrong answers that ended at a limit of tokens.
         failures: number of moves without a legal answer.
         mistakes: number of legal moves that gave away outcome value.
         perfect: number of legal moves of best exact score.
@@ -140,6 +156,7 @@ class TranscriptSummary:
     answers: int
     unparsed: int
     illegal: int
+    cut_off: int
     failures: int
     mistakes: int
     perfect: int
@@ -149,8 +166,8 @@ class TranscriptSummary:
         played = self.moves - self.failures
         return (
             f"{self.player}: {self.moves:,} moves, {self.failures:,} without a legal answer ({self.unparsed:,} answers "
-            f"unparsed, {self.illegal:,} illegal); of {played:,} legal ones {self.mistakes:,} mistakes, "
-            f"{self.perfect:,} perfect, mean regret {self.regret:.3f}"
+            f"unparsed, {self.illegal:,} illegal, {self.cut_off:,} cut off); of {played:,} legal ones "
+            f"{self.mistakes:,} mistakes, {self.perfect:,} perfect, mean regret {self.regret:.3f}"
         )
 
 
@@ -198,5 +215,5 @@ def counts_of(entries: Sequence[Entry]) -> AnswerCounts:
     """The counts of the answers in a transcript."""
     statuses = [entry.status for entry in entries]
     moves = sum(entry.attempt == 0 for entry in entries)
-    wrong = statuses.count("unparsed"), statuses.count("illegal")
+    wrong = statuses.count("unparsed"), statuses.count("illegal"), sum(entry.is_cut_short for entry in entries)
     return AnswerCounts(moves, len(entries), *wrong, moves - statuses.count("legal"))

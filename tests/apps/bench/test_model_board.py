@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from chat_server import legal_in
 from chromium import needs_chromium
 from conftest import breadth
 from html_tags import Tags
@@ -33,7 +34,7 @@ STRANGE = """<img src=x onerror="alert(1)">&'$title </script>"""
 
 def lowest(prompt: str) -> str:
     """A model that names the lowest legal move, but says too much in the centre's favour, and errs in form at times."""
-    legal = prompt.rpartition("The legal moves: ")[2].splitlines()[0].split()
+    legal = legal_in(prompt)
     if "5" not in legal and "no move in the form" not in prompt:
         return f"{legal[0]} it is."
     return "Move: 5" if legal[0] == "1" and "which is not legal" not in prompt else f"Move: {legal[0]}"

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from typing import Any
 
 import pytest
@@ -10,6 +13,7 @@ from chat_server import Stub, completion, serving
 
 from tictac_apps import cli
 from tictac_apps.language_models import ChatEndpoint, ChatError, TextPolicy
+from tictac_apps.language_models.chat import _seconds_of
 from tictac_env.position import Position
 
 
@@ -43,14 +47,14 @@ def test_what_is_sent_is_a_chat_completion(server: Stub) -> None:
     assert str(player) == "tiny" and server.asked[-1][2]["seed"] == 5
 
 
-def test_by_default_the_likeliest_answer_is_asked_for(server: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_not_given_is_not_sent(server: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TICTAC_CHAT_API_KEY", raising=False)
     server.reply = completion("Move: 5")
     for address, model in ((server.url, "default"), (f"{server.url}#tiny", "tiny")):
         endpoint = ChatEndpoint.from_address(address)
         assert endpoint("Which?", seed=2**31 - 2) == "Move: 5" and endpoint.timeout == 120
         _, headers, body = server.asked[-1]
-        question = {"messages": [{"role": "user", "content": "Which?"}], "temperature": 0.0, "max_tokens": 1024}
+        question = {"messages": [{"role": "user", "content": "Which?"}]}
         assert body == question | {"model": model, "seed": 2**31 - 2} and "Authorization" not in headers
         assert endpoint.__name__ == (model if model == "tiny" else server.url.split("/")[2])
         assert repr(endpoint) == f"ChatEndpoint('{server.url}/chat/completions', {model!r})"
@@ -87,14 +91,14 @@ def test_the_command_judges_it(
         (200, {"error": "no such model"}, "no such model"),
         (200, {"choices": [None]}, "not answer with a chat completion"),
         (200, {"choices": [{"message": {}}]}, "not answer with a chat completion"),
-        (200, b" " * ((1 << 20) + 1), "more than 1,048,576 bytes"),
+        (200, b" " * ((1 << 24) + 1), "more than 16,777,216 bytes"),
     ],
 )
 def test_other_answers_are_errors_that_name_the_server(server: Stub, status: int, reply: Any, told: str) -> None:
     server.status, server.reply = status, reply
     server.headers_sent = {"Location": "http://127.0.0.1:9/elsewhere"} if status == 302 else {}
     with pytest.raises(ChatError, match=f"^{server.url}/chat/completions {'.*'}{told}") as raised:
-        ChatEndpoint(server.url, api_key="secret")("Which?")
+        ChatEndpoint(server.url, api_key="secret", attempts=1)("Which?")
     assert "secret" not in str(raised.value) and len(server.asked) == 1
 
 
@@ -105,3 +109,71 @@ def test_other_addresses_are_refused(url: str) -> None:
     with pytest.raises(ValueError, match=r"the address") as raised:
         ChatEndpoint(url)
     assert "pw" not in str(raised.value).replace(repr("file:///etc/passwd"), "")
+
+
+def events(*parts: dict[str, Any]) -> bytes:
+    lines = [f"data: {json.dumps(part)}\n\n" for part in parts]
+    return "".join([": a comment\n\n", *lines, "data: [DONE]\n\n"]).encode()
+
+
+def test_what_the_server_tells_of_an_answer_is_kept(server: Stub) -> None:
+    ask = ChatEndpoint(server.url, extra_body={"max_completion_tokens": 7, "seed": 1})
+    choice = {"index": 0, "message": {"content": "Let me th"}, "finish_reason": "length"}
+    server.reply = {"choices": [choice], "usage": {"completion_tokens": 7}}
+    answer = ask("Which?", seed=5)
+    assert (answer, answer.cut_off, answer.tokens, answer.retries) == ("Let me th", True, 7, 0)
+    body = server.asked[-1][2]
+    assert (body["max_completion_tokens"], body["seed"]) == (7, 1) and "max_tokens" not in body
+    choice |= {"finish_reason": "stop"}
+    server.reply = {"choices": [choice]}
+    assert (ask("Which?").cut_off, ask("Which?").tokens) == (False, None)
+
+
+def test_a_stream_is_one_answer(server: Stub) -> None:
+    deltas: list[dict[str, Any]] = [{"role": "assistant", "content": None}, {"content": "Move"}, {"content": ": 5"}, {}]
+    parts: list[dict[str, Any]] = [{"choices": [{"index": 0, "delta": delta}]} for delta in deltas]
+    parts[-1]["choices"][0]["finish_reason"] = "length"
+    server.reply = events(*parts, {"choices": [], "usage": {"completion_tokens": 4}})
+    answer = ChatEndpoint(server.url, extra_body={"stream": True})("Which?")
+    assert (answer, answer.cut_off, answer.tokens) == ("Move: 5", True, 4)
+    server.reply = events(*parts[:2]).replace(b"data: [DONE]\n\n", b"")
+    with pytest.raises(ChatError, match="within its stream") as raised:
+        ChatEndpoint(server.url, attempts=1)("Which?")
+    assert raised.value.again
+    server.reply = b"data: {\n\n"
+    with pytest.raises(ChatError, match="not answer with a chat completion"):
+        ChatEndpoint(server.url)("Which?")
+
+
+@pytest.mark.parametrize("failure", [408, 429, 500, 502, 503, 504, "cut"])
+def test_a_request_that_fails_for_now_is_sent_again(server: Stub, failure: int | str) -> None:
+    server.failures = [failure, failure]
+    server.headers_sent = {"Retry-After": "0"}
+    answer = ChatEndpoint(server.url)("Which? The legal moves: 5")
+    assert (answer, answer.retries, len(server.asked)) == ("Fine.\nMove: 5", 2, 3)
+    server.failures = [failure] * 3
+    with pytest.raises(ChatError, match="answered" if failure != "cut" else "did not answer"):
+        ChatEndpoint(server.url, attempts=3)("Which?")
+    assert not server.failures and len(server.asked) == 6
+
+
+@pytest.mark.parametrize("failure", [400, 401, 404, 422])
+def test_a_request_that_is_refused_is_not(server: Stub, failure: int) -> None:
+    server.failures = [failure, failure]
+    with pytest.raises(ChatError, match=f"answered {failure}"):
+        ChatEndpoint(server.url)("Which?")
+    assert len(server.asked) == 1
+
+
+def test_a_server_that_was_never_there_is_an_error_at_once() -> None:
+    with pytest.raises(ChatError, match="did not answer") as raised:
+        ChatEndpoint("http://127.0.0.1:9/v1")("Which?")
+    assert not raised.value.again
+
+
+def test_the_server_says_when_to_come_back() -> None:
+    for unknown in (None, "soon", "-1"):
+        assert _seconds_of(unknown) is None
+    assert _seconds_of("7") == 7 and _seconds_of("Wed, 21 Oct 2015 07:28:00 GMT") == 0
+    seconds = _seconds_of(format_datetime(datetime.now(UTC) + timedelta(seconds=500), usegmt=True))
+    assert seconds is not None and 100 < seconds <= 500

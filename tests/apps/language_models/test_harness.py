@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import base64
+import io
+from pathlib import Path
+from typing import Any
+
 import gymnasium as gym
+import numpy as np
+import numpy.typing as npt
 import pytest
+from chat_server import serving
 from conftest import HEX, playouts
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tictac_apps.language_models import BoardHarness, ParseResult, TextEnv, TextSession
-from tictac_apps.language_models.harness import as_position, moves_written, rules_text
+from tictac_apps.language_models import BoardHarness, ChatEndpoint, ParseResult, TextEnv, TextPolicy, TextSession
+from tictac_apps.language_models.harness import as_position, harness_named, moves_written, rules_text
+from tictac_apps.language_models.prompts import prompt_rows
 from tictac_env.games import Game, get_game
 from tictac_env.position import Position
+from tictac_env.position_batch import PositionBatch
+from tictac_env.render import render_rgb
 
 TTT, C4 = "TicTacToe-v0", "ConnectFour-v0"
 LEGAL = ["1", "2", "9"]
@@ -19,7 +30,7 @@ LEGAL = ["1", "2", "9"]
 
 @given(data=st.data())
 def test_what_the_prompt_calls_legal_is_legal_and_is_read_back(game: Game, data: st.DataObject) -> None:
-    harness = BoardHarness()
+    harness = BoardHarness(list_moves=True)
     position = data.draw(playouts(game))[-1]
     written = harness.get_legal_moves(position)
     assert list(written) == list(position.legal_actions)
@@ -46,7 +57,9 @@ STRICT = {
     "**Move: 1**": (None, None),
     "My move: 1": (None, None),
     "1\n2": (None, None),
-    "Move: 1.": (None, "1."),
+    "Move: 1.": ("1", "1"),
+    "Move: 2.": ("2", "2"),
+    "Move: two": (None, None),
     "Move: 01": (None, "01"),
     "Move: 3": (None, "3"),
     "3": (None, "3"),
@@ -86,13 +99,13 @@ def test_the_board_is_told_as_coordinates_or_as_moves() -> None:
     assert "\n\nThe moves so far: 9 1 3\nYou are O" in moves.make_prompt(position, ["9", "1", "3"])
     assert "\n\nThe board is empty.\nYou are X" in moves.make_prompt(Position.start(TTT))
     for unknown in ([], ["9"]):  # then there is a grid
-        assert " O  2  X\n" in moves.make_prompt(position, unknown)
+        assert " O  .  X\n" in moves.make_prompt(position, unknown)
 
 
 def test_the_moves_so_far_are_named_only_if_they_are_known() -> None:
     position = Position.from_moves(C4, "4453")
     assert moves_written(BoardHarness(), position) == ["4", "4", "5", "3"]
-    assert moves_written(BoardHarness.kaggle(), position) == ["3", "3", "4", "2"]
+    assert moves_written(harness_named("kaggle"), position) == ["3", "3", "4", "2"]
     assert moves_written(BoardHarness(), Position(position.game, position.own, position.opp)) == []
 
 
@@ -148,3 +161,56 @@ def test_a_prompt_quotes_a_long_answer_in_part(answer: str) -> None:
     text_env = TextEnv(gym.make("TicTacToe-v0", opponent="random"))
     prompt, _ = text_env.reset(seed=0)
     assert len(text_env.step(answer)[0]) < len(prompt) + 500
+
+
+def test_prompts_have_names_that_hold_everywhere() -> None:
+    position = Position.from_moves(TTT, "15")
+    listed = TextSession(TTT, harness="legal-moves", start=None, seat="first").reset(seed=0, position=position)
+    assert "The legal moves: 2 3 4 6" in listed.prompt
+    assert TextPolicy(len).harness.settings == BoardHarness().settings  # type: ignore[attr-defined]
+    row = next(row for row in prompt_rows(TTT, harness="kaggle") if row["moves"] == "1")
+    assert row["legal"] == [str(number) for number in range(1, 9)]
+    for make in (TextPolicy, lambda *_, harness: TextSession(TTT, harness=harness)):
+        with pytest.raises(ValueError, match="prompt must be one of"):
+            make(len, harness="picture")  # type: ignore[operator]
+    with pytest.raises(ValueError, match="picture"):
+        TextSession(TTT, harness="image")
+
+
+def test_a_model_that_sees_gets_a_picture_and_the_text() -> None:
+    image = pytest.importorskip("PIL.Image")
+    seen: list[npt.NDArray[np.uint8]] = []
+
+    def look(content: list[dict[str, Any]]) -> str:
+        (picture, text) = content
+        assert "The board is in the picture." in text["text"] and text["type"] == "text"
+        kind, _, data = picture["image_url"]["url"].partition(";base64,")
+        assert (picture["type"], kind) == ("image_url", "data:image/png")
+        seen.append(np.asarray(image.open(io.BytesIO(base64.b64decode(data))).convert("RGB")))
+        known = next(
+            one for one in positions if np.array_equal(render_rgb(Position(one.game, one.own, one.opp)), seen[-1])
+        )
+        return f"Move: {known.legal_actions[0] + 1}"
+
+    positions = [Position.from_moves(TTT, moves) for moves in ("", "5", "51", "15")]
+    with serving() as server:
+        server.script = look  # type: ignore[assignment]
+        player = TextPolicy(ChatEndpoint(server.url), harness="image")
+        assert player.act_many(PositionBatch.of(positions), np.zeros(4, np.int64)).tolist() == [0, 0, 1, 1]
+    assert {picture.shape for picture in seen} == {(240, 240, 3)}
+
+
+def test_answers_about_pictures_are_those_of_their_positions(tmp_path: Path) -> None:
+    pytest.importorskip("PIL.Image")
+    positions = [Position.from_moves(TTT, moves) for moves in ("1", "2")]  # the texts are equal
+    asked: list[str] = []
+
+    def model(prompt: str) -> str:
+        asked.append(prompt)
+        return f"Move: {3 + len(asked)}"
+
+    for _ in range(2):
+        player = TextPolicy(model, harness="image").resume(tmp_path / "answers.jsonl")
+        assert [player.act(position, 0) for position in positions] == [3, 4]
+    assert len(asked) == 2 and asked[0] == asked[1]
+    assert max(map(len, (tmp_path / "answers.jsonl").read_text().splitlines())) < 1500

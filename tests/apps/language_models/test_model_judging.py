@@ -176,19 +176,21 @@ def test_a_report_shows_three_near_misses_and_the_ends_of_their_answers() -> Non
     tail = f"{'x' * 80} **Move: 9**"[-60:]
     assert (report.positions, report.near_misses, report.transcript) == (5, 5, None)
     assert report.examples[0] == NearMiss("", tail, "9") and len(report.examples) == 3
-    assert report.counts["all"] == AnswerCounts(moves=5, answers=5, unparsed=5, illegal=0, failures=5)
-    lines = list(answer_lines(report))
+    assert report.counts["all"] == AnswerCounts(moves=5, answers=5, unparsed=5, failures=5)
+    lines = list(answer_lines(report, {}))
     assert "read as 9, after no moves" in lines[-3] and "5 positions (images of each other too)" in lines[0]
-    lines = list(answer_lines(replace(report, transcript="answers.jsonl", symmetric=True, near_misses=0)))
+    report = replace(report, transcript="answers.jsonl", symmetric=True, near_misses=0)
+    told, *lines = answer_lines(report, {"complete": {"model": "tiny", "system": ""}, "harness": {"board": "moves"}})
+    assert told == "  model tiny, board moves"
     assert lines[-1].endswith("every answer: answers.jsonl") and not any("lenient" in line for line in lines)
-    assert "one of the positions" in lines[0] and lines[2].split() == ["all", "5", "5", "5", "0", "5"]
+    assert "one of the positions" in lines[0] and lines[2].split() == ["all", "5", "5", "5", "0", "0", "5"]
 
 
 def test_near_misses_are_counted_and_shown() -> None:
     def complete(prompt: str) -> str:
         if len(legal_in(prompt)) == 9:
             return "**Move: 5**"
-        return "Move: 5." if len(legal_in(prompt)) == 8 and "5" in legal_in(prompt) else first_legal(prompt)
+        return "Move: 5!" if len(legal_in(prompt)) == 8 and "5" in legal_in(prompt) else first_legal(prompt)
 
     found = audit(TextPolicy(complete, retries=1, on_failure="forfeit"), TTT, progress=False)
     assert found.answers is not None
@@ -213,8 +215,10 @@ def test_the_command_keeps_the_transcript_and_asks_nothing_twice(
     server.asked.clear()
     assert cli.main(words) == 0
     again = Audit.from_json(capsys.readouterr().out)
-    assert (again.verdict, again.measures, again.answers) == (first.verdict, first.measures, first.answers)
-    assert not server.asked
+    assert (again.verdict, again.measures) == (first.verdict, first.measures) and again.answers is not None
+    day = read_transcript(path)[0].asked[:10]
+    assert again.answers == replace(first.answers, stored=CLASSES, stored_since=day) and not server.asked
+    assert f"627 of 627 answers are from the transcript, of {day}" in str(again)
     corners = [Position.from_moves(TTT, corner) for corner in "1379"]
     Suite.of("corners", [ScoredPosition(one, solve(one).action_scores) for one in corners]).save("corners.npz")
     for more, positions in (([], 1), (["--no-symmetry"], 4)):
@@ -225,6 +229,69 @@ def test_the_command_keeps_the_transcript_and_asks_nothing_twice(
     for more in (["--in-flight", "2"], ["--no-symmetry"]):
         assert cli.main(["audit", "rule", *more]) == 2
         assert f"{more[0]} is for language models" in capsys.readouterr().err
+
+
+def judged(capsys: pytest.CaptureFixture[str], *words: str) -> Audit:
+    assert cli.main(["audit", *words, "--json", "--in-flight", "16"]) == 0
+    return Audit.from_json(capsys.readouterr().out)
+
+
+def test_faults_of_a_server_change_no_verdict_and_are_counted(
+    server: Stub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    wanted = judged(capsys, f"{server.url}#tiny")
+    rng = np.random.default_rng(5)
+    server.failures = [int(status) for status in rng.choice([0, 0, 0, 429, 500], 600, p=[0.3, 0.3, 0.38, 0.01, 0.01])]
+    server.failures[100] = "cut"
+    faults = sum(failure != 0 for failure in server.failures)
+    server.headers_sent["Retry-After"] = "0"
+    shaken = judged(capsys, f"{server.url}#tiny", "--fresh")
+    assert shaken.answers is not None and shaken.answers.retries == faults > 5
+    assert (shaken.verdict, shaken.measures) == (wanted.verdict, wanted.measures)
+    assert f"{faults} requests failed and were sent again" in str(shaken)
+
+
+def test_answers_of_another_model_or_setting_are_asked_for(
+    server: Stub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    address = f"{server.url}#tiny"
+    first = judged(capsys, address)
+    server.script = resigns_in_the_corner  # another model behind the same address
+    again, fresh = judged(capsys, address), judged(capsys, address, "--fresh")
+    assert again.verdict == first.verdict != fresh.verdict and again.answers is not None and fresh.answers is not None
+    assert (again.answers.stored, fresh.answers.stored) == (CLASSES, 0)
+    kept, aside = sorted(Path("transcripts").iterdir(), key=lambda path: "until" in path.name)
+    assert len(read_transcript(aside)) == CLASSES < len(read_transcript(kept))
+    server.asked.clear()
+    warm = judged(capsys, address, "--temperature", "0.5", "--max-tokens", "9", "--extra-body", '{"top_p": 1}')
+    body = server.asked[0][2]
+    assert (body["temperature"], body["max_tokens"], body["top_p"]) == (0.5, 9, 1)
+    assert warm.player.settings["complete"] == fresh.player.settings["complete"] | {
+        "temperature": 0.5,
+        "max_tokens": 9,
+        "extra_body": {"top_p": 1},
+    }
+    assert warm.answers is not None and warm.answers.stored == 0
+
+
+def test_answers_that_were_cut_off_are_said(
+    server: Stub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    choice = {"index": 0, "message": {"content": "Let me think about"}, "finish_reason": "length"}
+    server.reply = {"choices": [choice], "usage": {"completion_tokens": 64}}
+    found = judged(capsys, f"{server.url}#tiny", "--max-tokens", "64")
+    assert found.answers is not None and found.answers.counts["all"].cut_off == found.answers.counts["all"].answers
+    assert (found.answers.tokens, found.answers.cut_off_at) == (3 * 64.0, 64)
+    assert "wrong answers were cut off at 64 tokens: --max-tokens sets the limit" in str(found)
+    for words in (["--max-tokens", "9"], ["--temperature", "0"], ["--extra-body", "{}"], ["--fresh"]):
+        assert cli.main(["audit", "rule", *words]) == 2
+        assert words[0] in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        cli.main(["audit", "http://localhost:1/v1", "--extra-body", "[]"])
+    assert "object of JSON" in capsys.readouterr().err
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are those of POSIX")
@@ -275,16 +342,16 @@ def test_an_error_of_the_server_ends_it_and_keeps_what_there_is(
 
     def script(prompt: str) -> str:
         if len(server.asked) > 50:
-            server.status = 503
+            server.status = 401
         return first_legal(prompt)
 
-    server.status = 503
+    server.status = 401
     assert cli.main(["audit", f"{server.url}#tiny"]) == 2
     assert "continues" not in capsys.readouterr().err  # from nothing
     server.status, server.script = 200, script
     server.asked.clear()
     assert cli.main(["audit", f"{server.url}#tiny", "--in-flight", "4"]) == 2
     told = capsys.readouterr().err
-    assert "answered 503" in told and "the same command continues from there" in told
+    assert "answered 401" in told and "the same command continues from there" in told
     (path,) = Path("transcripts").iterdir()
     assert 40 < len(read_transcript(path)) < 60

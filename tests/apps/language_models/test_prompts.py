@@ -99,9 +99,9 @@ def test_the_command_writes_lines_of_json(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    words = ["dataset", "prompts", "out.jsonl", "--rows", "40", "--seed", "2", "--list-moves", "--game", TTT]
+    words = ["dataset", "prompts", "out.jsonl", "--rows", "40", "--seed", "2", "--prompt", "legal-moves", "--game", TTT]
     assert cli.main(words) == 0
-    wanted = prompt_rows(TTT, 40, seed=2, harness=BoardHarness())
+    wanted = prompt_rows(TTT, 40, seed=2, harness=BoardHarness(list_moves=True))
     assert [json.loads(line) for line in Path("out.jsonl").read_text().splitlines()] == wanted
     tested = sum(row["split"] == "test" for row in wanted)
     assert f"40 positions of {TTT}, {tested} of them in the split test" in capsys.readouterr().out

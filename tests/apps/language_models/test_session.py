@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 import tictac_env  # noqa: F401  # registers the environments
 from tictac_apps.language_models import BoardHarness, TextSession, Turn
+from tictac_apps.language_models.harness import harness_named
 from tictac_env.games import GAMES, get_game
 from tictac_env.position import Position
 from tictac_env.solver import move_regret, solve
@@ -274,7 +275,7 @@ def test_every_form_of_the_board_is_played(game: str, board: str, first: int) ->
 
 
 def test_kaggles_conventions_count_from_zero() -> None:
-    harness = BoardHarness.kaggle()
+    harness = harness_named("kaggle")
     position = Position.from_moves(C4, "44")
     assert list(harness.get_legal_moves(position).values()) == list("0123456")
     assert harness.make_prompt(position).count("0  1  2  3  4  5  6") == 1

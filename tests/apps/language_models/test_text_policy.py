@@ -66,7 +66,7 @@ def test_wrong_answers_are_told_asked_again_and_counted(tmp_path: Path) -> None:
     assert "no move in the form" in prompts[1] and "the move 1, which is not legal" in prompts[2]
     assert "Your last answer" not in prompts[0] and "The moves so far: 1\n" in prompts[0]
     assert seeds == [77, mix(77), mix(mix(77)), mix(mix(mix(77)))]
-    assert str(player.counts) == "1 moves, 4 answers, 1 unparsed, 2 illegal, 0 failures"
+    assert str(player.counts) == "1 moves, 4 answers, 1 unparsed, 2 illegal, 0 cut off, 0 failures"
     told = read_transcript(tmp_path / "deep" / "talk.jsonl")
     assert [(one.attempt, one.status, one.move, one.action) for one in told] == [
         (0, "unparsed", None, None),
@@ -203,12 +203,13 @@ def test_a_player_of_a_users_own_module(tmp_path: Path, monkeypatch: pytest.Monk
     (tmp_path / "my_text_bot.py").write_text(
         "from tictac_apps.language_models import TextPolicy\n"
         "def answer(prompt):\n    return prompt.rpartition('legal moves: ')[2].split()[0]\n"
-        "player = TextPolicy(answer)\n"
+        "player = TextPolicy(answer, harness='legal-moves')\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
     found = load_player("my_text_bot:player", TTT)
     assert found.policy.act(Position.start(TTT), 0) == 0 and found.agent == "TextPolicy"
     assert found.settings["retries"] == 2 and found.settings["name"] == "answer"
+    assert found.settings["harness"] == {"prompt": "legal-moves"}
     player = load_player("http://localhost:9/v1#tiny", C4)
     assert (player.kind, player.name, player.source) == ("address", "tiny", "http://localhost:9/v1#tiny")
     with pytest.raises(ChatError, match="localhost:9/v1/chat/completions did not answer"):

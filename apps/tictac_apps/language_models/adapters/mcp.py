@@ -82,14 +82,14 @@ class BoardGames:
         self._hints = flag("hints", hints)
         self._options: dict[str, Any] = {
             "reward": "outcome",
-            "harness": BoardHarness(list_moves=False, instruction=INSTRUCTION),
+            "harness": BoardHarness(instruction=INSTRUCTION),
             "start": start,
             "rules_once": True,
             **options,
         }
         self._game = get_game(game)
         if isinstance(opponent, str):  # a language model as opponent has no tool to call
-            opponent = frozen_copy(opponent, Question(BoardHarness(list_moves=False), retries=2))
+            opponent = frozen_copy(opponent, Question(BoardHarness(), retries=2))
         session = TextSession(self._game, opponent, **self._options)
         self._opponent = session.ladder or session.opponent
         if self._opponent is None:

@@ -26,7 +26,7 @@ DRAWS = 1000
 """The number of positions drawn in search of a new one in which the move matters."""
 MARKUP = re.compile(r"[*_`]+")
 """The marks that models put around an answer."""
-HARNESS = BoardHarness(list_moves=False, instruction=INSTRUCTION)
+HARNESS = BoardHarness(instruction=INSTRUCTION)
 
 
 @dataclass
