@@ -105,24 +105,28 @@ def models_of(audits: Mapping[Path, Audit]) -> dict[str, list[AuditedModel]]:
     Models of one name are told from each other by the settings in which they differ.
 
     Raises:
-        ValueError: two records are of the same model with the same settings, or of a game that is not known here.
+        ValueError: two records are of the same model with the same settings; or a record is of a game that is not
+            known here, or has a game with impossible moves.
     """
     models: dict[str, list[AuditedModel]] = {}
     for game in sorted({audit.game for audit in audits.values()}, key=_place_of_game):
         of_game = {path: audit for path, audit in audits.items() if audit.game == game}
         names = _names(of_game)
-        try:
-            rules = get_game(game)
-        except ValueError as error:
-            raise ValueError(f"{next(iter(of_game))}: {error}") from None
-        models[game] = sorted(
-            (
-                AuditedModel(names[path], path, audit, LosingLines.by(rules, audit.verdict))
-                for path, audit in of_game.items()
-            ),
-            key=lambda model: model.rank,
-        )
+        rows = (AuditedModel(names[path], path, audit, _losing(path, audit)) for path, audit in of_game.items())
+        models[game] = sorted(rows, key=lambda model: model.rank)
     return models
+
+
+def _losing(path: Path, audit: Audit) -> LosingLines:
+    """The games that beat a model.
+
+    Raises:
+        ValueError: the game is not known here, or the record has impossible moves; the message names the file.
+    """
+    try:
+        return LosingLines.by(get_game(audit.game), audit.verdict)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
 
 
 def _place_of_game(game: str) -> tuple[int, str]:
@@ -146,8 +150,10 @@ def _names(audits: Mapping[Path, Audit]) -> dict[Path, str]:
             if (home := homes.setdefault(values, path)) != path:
                 game = audits[path].game
                 raise ValueError(f"{home} and {path} are both of {name!r} on {game}, with equal settings; keep one")
-            told = ", ".join(f"{key} {value}" for key, value in zip(differing, values, strict=True) if value)
-            names[path] = f"{name} ({told})" if told else name
+            words = ", ".join(
+                f"{key} {shortened(value)}" for key, value in zip(differing, values, strict=True) if value
+            )
+            names[path] = f"{name} ({words})" if words else name
     return names
 
 
@@ -167,5 +173,9 @@ def settings_words(settings: Mapping[str, Any], parent: str = "") -> Iterator[tu
         if isinstance(value, Mapping):
             yield from settings_words(value, f"{parent}{name}.")
             continue
-        words = value if isinstance(value, str) else json.dumps(value)
-        yield f"{parent}{name}", words if len(words) <= LONGEST_VALUE else f"{words[: LONGEST_VALUE - 1]}…"
+        yield f"{parent}{name}", value if isinstance(value, str) else json.dumps(value)
+
+
+def shortened(value: str) -> str:
+    """The value of a setting as the page shows it, the end of a long one left out."""
+    return value if len(value) <= LONGEST_VALUE else f"{value[: LONGEST_VALUE - 1]}…"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import tictac_env
 from tictac_apps.bench import charts
-from tictac_apps.bench.audited_models import AuditedModel, models_of, read_audits, settings_words
+from tictac_apps.bench.audited_models import AuditedModel, models_of, read_audits, settings_words, shortened
 from tictac_apps.bench.bench_record import BoardSize
 from tictac_apps.bench.charts import percent
 from tictac_apps.bench.page_parts import (
@@ -132,7 +132,7 @@ def _losses(model: AuditedModel) -> list[LossFigure]:
 
 
 def _first_screen(key: str, board: BoardSize, models: Sequence[AuditedModel]) -> str:
-    """The answers that a newcomer looks for, and the board of a game that the best model loses that loses any."""
+    """The answers that a newcomer looks for, and the board of the first lost game in the order of the models."""
     answers = [question("Which cannot be beaten?", *_beaten(models))]
     if any(model.measured("mistakes") is not None for model in models):
         answers.append(question("Which errs least?", *_erring(models)))
@@ -156,7 +156,8 @@ def _beaten(models: Sequence[AuditedModel]) -> tuple[str, str]:
         return "Unknown", f"The first of the table is {best.name}, which was not judged by all replies."
     first_wins = any(_wins_as_first(model) for model in models)
     forced = f" {FIRST_WINS}" if first_wins and best.losing.second and not best.losing.first else ""
-    return "None of them", f"The first of the table is {best.name}. {_seats_sentence(best)}{forced}"
+    reply = "None of them" if all(model.beatable for model in models) else "None is known"
+    return reply, f"The first of the table is {best.name}. {_seats_sentence(best)}{forced}"
 
 
 def _wins_as_first(model: AuditedModel) -> bool:
@@ -300,7 +301,7 @@ def _players(models: Sequence[AuditedModel]) -> str:
     rows = ""
     for model in models:
         audit, player = model.audit, model.audit.player
-        facts = [f"{name} {value}" for name, value in settings_words(player.settings)]
+        facts = [f"{name} {shortened(value)}" for name, value in settings_words(player.settings)]
         judged = [f"seed {audit.seed}", audit.suite.name if audit.suite else "", f"tictac-env {audit.version}"]
         source = "" if player.kind == "object" else f" {player.source}"
         agent = escape(f"{player.agent}{source}: {player.budget}.")

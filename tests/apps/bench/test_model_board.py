@@ -140,7 +140,9 @@ def test_the_first_screen_answers_a_newcomer(folder: Path, audits: dict[str, Aud
     assert worst is not None and f"The most mistakes are made by lowest: {100 * worst:.1f} %." in small
     assert "Do they answer as they are asked? Not always" in small and "are from lowest." in small
     assert "How do we know? Every reply was walked" in small
-    assert "cannot be beaten? None of them The first of the table is rule. As first it loses in " in large
+    assert "cannot be beaten? None is known The first of the table is rule. As first it loses in " in large
+    shutil.rmtree(folder / "four" / "lowest")  # which was not judged
+    assert "Connect Four Which cannot be beaten? None of them The first" in text_of(folder)
 
 
 def test_who_cannot_be_beaten_is_not_claimed_without_a_verdict(folder: Path) -> None:
@@ -181,6 +183,10 @@ def test_models_of_one_name_are_told_apart_by_what_differs(folder: Path) -> None
     shutil.copytree(folder / "a" / "lowest", folder / "b")
     rewritten(folder, "b", warmer)
     names = [model.name for model in models_of(read_audits(folder))[TTT]]
+    long = Audit.from_json((folder / "b" / RECORD).read_text()).player.settings | {"system": "x" * 90 + "z"}
+    shutil.copytree(folder / "b", folder / "c")
+    rewritten(folder, "c", lambda record: replace(record, player=replace(record.player, settings=long)))
+    assert len(models_of(read_audits(folder))[TTT]) == 5, "the ends of long settings count"
     assert f"lowest (seed 3, temperature 0.7, system {'x' * 39}…)" in names and "lowest (seed 0)" in names
 
 
@@ -219,6 +225,7 @@ def test_what_is_wrong_with_a_folder_is_said(
         (whole[:500], "JSON"),
         (json.dumps(json.loads(whole) | {"seed": "x"}), "Audit.seed"),
         (json.dumps(json.loads(whole) | {"game": "Own-v0"}), "Own-v0"),
+        (re.sub(r'"losing_line": "\d+"', '"losing_line": "55"', whole), "action 4, illegal here"),
     ):
         record.write_text(damaged)
         err = refused([str(folder)], capsys)
