@@ -150,9 +150,7 @@ def _names(audits: Mapping[Path, Audit]) -> dict[Path, str]:
             if (home := homes.setdefault(values, path)) != path:
                 game = audits[path].game
                 raise ValueError(f"{home} and {path} are both of {name!r} on {game}, with equal settings; keep one")
-            words = ", ".join(
-                f"{key} {shortened(value)}" for key, value in zip(differing, values, strict=True) if value
-            )
+            words = ", ".join(setting_text(key, value) for key, value in zip(differing, values, strict=True) if value)
             names[path] = f"{name} ({words})" if words else name
     return names
 
@@ -160,15 +158,16 @@ def _names(audits: Mapping[Path, Audit]) -> dict[Path, str]:
 def _facts(audit: Audit) -> dict[str, str]:
     """The facts that tell the record of a model from others of the same name."""
     player = audit.player
-    facts = dict(settings_words(player.settings)) | {"seed": str(audit.seed), "source": player.source}
-    facts |= {"file": (player.checkpoint_sha256 or "")[:8], "version": audit.version}
+    facts = dict(settings_words(player.settings)) | {"seed": str(audit.seed), "version": audit.version}
+    facts["source"] = "" if player.kind == "address" else player.source  # the settings have the address
+    facts["file"] = (player.checkpoint_sha256 or "")[:8]
     return facts | {"suite": audit.suite.name if audit.suite else ""}
 
 
 def settings_words(settings: Mapping[str, Any], parent: str = "") -> Iterator[tuple[str, str]]:
     """The settings of a player that are set, as text; those of its parts with the names of the parts before theirs."""
     for name, value in settings.items():
-        if value is None or name == "name":
+        if value in (None, "") or name == "name":
             continue
         if isinstance(value, Mapping):
             yield from settings_words(value, f"{parent}{name}.")
@@ -176,6 +175,7 @@ def settings_words(settings: Mapping[str, Any], parent: str = "") -> Iterator[tu
         yield f"{parent}{name}", value if isinstance(value, str) else json.dumps(value)
 
 
-def shortened(value: str) -> str:
-    """The value of a setting as the page shows it, the end of a long one left out."""
-    return value if len(value) <= LONGEST_VALUE else f"{value[: LONGEST_VALUE - 1]}…"
+def setting_text(name: str, value: str) -> str:
+    """A setting as the page shows it: its own name, and the value, the end of a long one left out."""
+    words = value if len(value) <= LONGEST_VALUE else f"{value[: LONGEST_VALUE - 1]}…"
+    return f"{name.rpartition('.')[2]} {words}"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import tictac_env
 from tictac_apps.bench import charts
-from tictac_apps.bench.audited_models import AuditedModel, models_of, read_audits, settings_words, shortened
+from tictac_apps.bench.audited_models import AuditedModel, models_of, read_audits, setting_text, settings_words
 from tictac_apps.bench.bench_record import BoardSize
 from tictac_apps.bench.charts import percent
 from tictac_apps.bench.page_parts import (
@@ -301,7 +301,7 @@ def _players(models: Sequence[AuditedModel]) -> str:
     rows = ""
     for model in models:
         audit, player = model.audit, model.audit.player
-        facts = [f"{name} {shortened(value)}" for name, value in settings_words(player.settings)]
+        facts = [setting_text(*named) for named in settings_words(player.settings)]
         judged = [f"seed {audit.seed}", audit.suite.name if audit.suite else "", f"tictac-env {audit.version}"]
         source = "" if player.kind == "object" else f" {player.source}"
         agent = escape(f"{player.agent}{source}: {player.budget}.")

@@ -252,8 +252,8 @@ def run_board(options: argparse.Namespace) -> int:
     """Makes a page that compares audited players, from the records that `tictac audit --card` writes.
 
     The page shows for each game which players can be beaten, the games that beat them, board by board, their mistakes
-    by phase, and their illegal and unread answers. It is one file, which loads nothing. A file that this command did
-    not write is not replaced.
+    by phase, and their illegal, unread and cut-off answers. It is one file, which loads nothing. A file that this
+    command did not write is not replaced.
 
     Examples:
       tictac board audits

@@ -78,7 +78,7 @@ def text_of(folder: Path) -> str:
     tags = Tags(page)
     assert all(link.startswith("#") and link[1:] in tags.ids for link in tags.links)
     assert len(set(tags.ids)) == len(tags.ids)
-    assert "//" not in page.split("<script>")[0] and "@import" not in page
+    assert not re.search(r"@import|url\((?!#)", page)
     return " ".join(" ".join(tags.texts).split()).replace("\u00a0", " ")
 
 
@@ -188,6 +188,22 @@ def test_models_of_one_name_are_told_apart_by_what_differs(folder: Path) -> None
     rewritten(folder, "c", lambda record: replace(record, player=replace(record.player, settings=long)))
     assert len(models_of(read_audits(folder))[TTT]) == 5, "the ends of long settings count"
     assert f"lowest (seed 3, temperature 0.7, system {'x' * 39}…)" in names and "lowest (seed 0)" in names
+
+
+def test_a_model_at_an_address_is_shown_with_what_was_sent(folder: Path) -> None:
+    url = "http://localhost:8000/v1"
+
+    def at_address(record: Audit, **changes: Any) -> Audit:
+        settings = {"complete": {"url": url, "system": "", "temperature": 0.5, "max_tokens": None} | changes}
+        player = replace(record.player, kind="address", source=f"{url}#lowest", settings=settings)
+        return replace(record, player=player)
+
+    shutil.copytree(folder / "a" / "lowest", folder / "b")
+    rewritten(folder, "a/lowest", at_address)
+    rewritten(folder, "b", lambda record: at_address(record, temperature=0.0, max_tokens=64))
+    names = {model.name for model in models_of(read_audits(folder))[TTT]}
+    assert names >= {"lowest (temperature 0.5)", "lowest (temperature 0.0, max_tokens 64)"}
+    assert f"TextPolicy {url}#lowest: " in text_of(folder) and f"url {url}, temperature 0.5, seed 0" in text_of(folder)
 
 
 def test_a_board_may_be_of_some_games(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
