@@ -212,7 +212,7 @@ class League(StoreResults):
         training = trainings.get(fields.text("token"))
         game = get_game(training.request.game)
         # Others are shown its curve and its film; the lessons are the owner's alone.
-        report = training.report(0) | {"lessons": [], "thoughts": None}
+        report = training.report(0) | {"lessons": [], "thoughts": None, "kept": ""}
         name = self.agents.keep(fields.words("name"), game, training.file, training.kept, fields.address, report)
         training.kept = name
         self._add_agent(game, self.agents.get(name, game))
