@@ -279,11 +279,11 @@ class BoardHarness:
         lines = response.strip().splitlines()
         last = lines[-1].strip() if lines else ""
         named = ANSWER.fullmatch(last)
-        if named is None and not (len(lines) == 1 and WORD.fullmatch(last)):
-            return ParseResult()
         raw = (named[1] if named else last).removesuffix(".")
-        if raw not in legal_action_strings and raw.isalpha() and len(raw) > 1:
-            return ParseResult()  # a word, such as "five", and not the name of a move
+        if named is None and not (len(lines) == 1 and WORD.fullmatch(raw)):
+            return ParseResult()
+        if raw not in legal_action_strings and (not raw.isalnum() or (raw.isalpha() and len(raw) > 1)):
+            return ParseResult()  # a word or marks, such as "five" or "<5>", and not the name of a move
         thoughts = "\n".join(lines[:-1]).strip() or None
         return ParseResult(raw if raw in legal_action_strings else None, raw, thoughts=thoughts)
 

@@ -19,6 +19,8 @@ from hypothesis import strategies as st
 from tictac_apps.language_models import BoardHarness, ChatEndpoint, ParseResult, TextEnv, TextPolicy, TextSession
 from tictac_apps.language_models.harness import as_position, harness_named, moves_written, rules_text
 from tictac_apps.language_models.prompts import prompt_rows
+from tictac_env import play_match
+from tictac_env.arena.suites import all_positions
 from tictac_env.games import Game, get_game
 from tictac_env.position import Position
 from tictac_env.position_batch import PositionBatch
@@ -59,7 +61,12 @@ STRICT = {
     "1\n2": (None, None),
     "Move: 1.": ("1", "1"),
     "Move: 2.": ("2", "2"),
+    "2.": ("2", "2"),
     "Move: two": (None, None),
+    "Move: <2>": (None, None),
+    "Move: **2**": (None, None),
+    "Move: 2!": (None, None),
+    "Move: 2..": (None, None),
     "Move: 01": (None, "01"),
     "Move: 3": (None, "3"),
     "3": (None, "3"),
@@ -197,7 +204,10 @@ def test_a_model_that_sees_gets_a_picture_and_the_text() -> None:
         server.script = look  # type: ignore[assignment]
         player = TextPolicy(ChatEndpoint(server.url), harness="image")
         assert player.act_many(PositionBatch.of(positions), np.zeros(4, np.int64)).tolist() == [0, 0, 1, 1]
-    assert {picture.shape for picture in seen} == {(240, 240, 3)}
+        assert {picture.shape for picture in seen} == {(240, 240, 3)}
+        positions = list(all_positions(TTT).positions)
+        played = play_match(player, "perfect", games=2, seed=1)
+        assert sum(played.total) == 2 and player.counts.answers == player.counts.moves == len(seen) > 8
 
 
 def test_answers_about_pictures_are_those_of_their_positions(tmp_path: Path) -> None:

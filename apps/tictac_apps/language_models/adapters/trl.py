@@ -66,7 +66,7 @@ class BoardGameTools:
         scaled: bool = True,
         **options: Any,
     ) -> None:
-        harness = BoardHarness(list_moves=False, instruction=INSTRUCTION)
+        harness = BoardHarness(instruction=INSTRUCTION)
         settings: dict[str, Any] = {
             "harness": harness,
             "rules_once": True,
@@ -74,7 +74,7 @@ class BoardGameTools:
             "scaled": scaled,
         } | options
         if isinstance(opponent, str):  # a frozen copy has no tool to call
-            opponent = frozen_copy(opponent, Question(BoardHarness(list_moves=False), retries=2))
+            opponent = frozen_copy(opponent, Question(BoardHarness(), retries=2))
         self.session = TextSession(game, of_process(opponent, get_game(game), reward), **settings)
         if opponent is None and reward != "regret":
             raise ValueError(f"reward must be 'regret' if opponent is None, not {reward!r}: one reward pays both seats")
