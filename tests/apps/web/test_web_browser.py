@@ -405,6 +405,7 @@ def test_what_was_proven_is_on_the_first_screen(browser: Any, address: str, widt
 def test_the_form_says_its_limits_and_a_network_the_steps_it_takes(visitor: Visitor) -> None:
     visitor.open("view=train")
     page = visitor.page
+    page.click("#train .plan > summary")
     games = page.get_by_label("Games", exact=True)
     assert games.get_attribute("max") == "20000000" and "20,000,000" in page.inner_text("#limits-total")
     page.locator("#train summary:has-text('More settings')").click()
