@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import socket
+import struct
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,7 +21,8 @@ class Stub(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.asked: list[tuple[str, dict[str, str], Any]] = []
         self.status, self.headers_sent = 200, {"Content-Type": "application/json"}
-        self.failures: list[int | str] = []  # statuses, "cut", or 0 for none, each for one request
+        self.failures: list[int | str] = []  # statuses, "cut", "error cut", or 0 for none, each for one request
+        self.resets = 0  # the connections that are dropped before anything is read
         self.reply: Any = None  # None: the answer is that of the script
         self.script: Callable[[str], str] = first_legal
 
@@ -30,6 +33,13 @@ class Stub(ThreadingHTTPServer):
     @property
     def prompts(self) -> list[str]:
         return [body["messages"][-1]["content"] for _, _, body in self.asked]
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        if self.resets:
+            self.resets -= 1
+            reset(request)
+        else:
+            super().process_request(request, client_address)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that was killed does not wait for its answer."""
@@ -58,13 +68,26 @@ class Handler(BaseHTTPRequestHandler):
         if failure == "cut":
             self.close_connection = True
             return
-        self.send_response(int(failure))
+        cut = failure == "error cut"
+        self.send_response(500 if cut else int(failure))
         for name, value in self.server.headers_sent.items():
             self.send_header(name, value)
+        if cut:
+            self.send_header("Content-Length", "400")
         self.end_headers()
+        if cut:
+            self.wfile.write(b"so much is sent")
+            self.close_connection = True
+            reset(self.connection)
 
     def log_message(self, format: str, *arguments: Any) -> None:
         pass
+
+
+def reset(connection: socket.socket) -> None:
+    """Drops a connection so that its other end gets an error, not an end."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    connection.close()
 
 
 def completion(content: Any) -> dict[str, Any]:

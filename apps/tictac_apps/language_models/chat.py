@@ -9,9 +9,11 @@ import base64
 import json
 import os
 import random
+import re
 import urllib.error
 import urllib.request
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from http.client import HTTPException
@@ -34,6 +36,12 @@ SEEDS = (1 << 31) - 1
 """Servers take seeds of 31 bits."""
 BUSY = (408, 429, 500, 502, 503, 504)
 """The statuses after which a request may be sent again."""
+LOST = (ConnectionResetError, ConnectionAbortedError, BrokenPipeError)
+"""The errors of a connection that a server accepted and then dropped."""
+STREAM = re.compile(rb"(?:data|event|id|retry)?:")
+"""The beginning of server-sent events: a field, or a comment."""
+BOM = b"\xef\xbb\xbf"
+"""It may precede server-sent events."""
 LONGEST_WAIT = 60.0
 """The most seconds between two attempts, also if the server requests more."""
 
@@ -223,13 +231,15 @@ class ChatEndpoint:
                 if response.length and len(raw) <= MAX_BYTES:  # bytes that were announced, but did not come
                     raise HTTPException("the connection was cut within the answer")
         except urllib.error.HTTPError as error:
-            with error:
-                message = error.read(500).decode("utf-8", "replace").strip()
-            text = f"{self.url} answered {error.code} {error.reason}: {message}"
+            message = b""
+            with error, suppress(OSError, HTTPException):  # the connection may be lost within the message, too
+                message = error.read(500)
+            text = f"{self.url} answered {error.code} {error.reason}: {message.decode('utf-8', 'replace').strip()}"
             raise ChatError(text, error.code in BUSY, _seconds_of(error.headers.get("Retry-After"))) from None
         except (OSError, HTTPException, ValueError) as error:  # not reached, cut, or timed out
-            # A server that was never reached is not there; one that has answered comes back.
-            reached = self._has_answered or not isinstance(error, urllib.error.URLError)
+            # A server that was never reached is not there; one that has answered or accepted a request comes back.
+            reason = error.reason if isinstance(error, urllib.error.URLError) else None
+            reached = self._has_answered or reason is None or isinstance(reason, LOST)
             raise ChatError(f"{self.url} did not answer: {error}", again=reached) from error
         self._has_answered = True
         if len(raw) > MAX_BYTES:
@@ -239,7 +249,7 @@ class ChatEndpoint:
     def _read(self, raw: bytes, retries: int) -> Completion:
         """The completion in the body of an answer: one object, or server-sent events with its parts."""
         try:
-            streamed = raw.lstrip().startswith((b"data:", b":", b"event:"))
+            streamed = STREAM.match(raw.removeprefix(BOM).lstrip()) is not None
             parts = list(_events(raw)) if streamed else [read_json(raw)]
             choices = [choice for part in parts for choice in part.get("choices") or () if not choice.get("index")]
             # null is the content of models that only call tools or think, and of the first and last part of a stream.
@@ -248,9 +258,14 @@ class ChatEndpoint:
                 choices[0]["message"]["content"]  # raises if there is none
             ends = [choice.get("finish_reason") for choice in choices]
             tokens = [(part.get("usage") or {}).get("completion_tokens") for part in parts]
+            errors = [part["error"] for part in parts if part.get("error")]
         except (ValueError, KeyError, IndexError, TypeError, AttributeError):
             begin = raw[:200].decode("utf-8", "replace")
             raise ChatError(f"{self.url} did not answer with a chat completion, but with {begin!r}") from None
+        if errors:
+            code = errors[0].get("code") if isinstance(errors[0], dict) else None
+            again = not isinstance(code, int) or code in BUSY
+            raise ChatError(f"{self.url} answered with an error: {errors[0]}", again)
         if streamed and not any(ends) and b"[DONE]" not in raw:
             raise ChatError(f"{self.url} cut the connection within its stream", again=True)
         told = [count for count in tokens if isinstance(count, int)]
@@ -275,9 +290,9 @@ def _content(prompt: str) -> str | list[JsonObject]:
 
 def _events(raw: bytes) -> Iterable[JsonObject]:
     """The objects of server-sent events; the last one, "[DONE]", is not one."""
-    for line in raw.decode("utf-8").splitlines():
-        data = line.removeprefix("data:").strip()
-        if line.startswith("data:") and data != "[DONE]":
+    for line in raw.removeprefix(BOM).splitlines():  # bytes: text would end lines at U+2028, too, which JSON may hold
+        data = line.removeprefix(b"data:").strip()
+        if line.startswith(b"data:") and data != b"[DONE]":
             yield read_json(data)
 
 

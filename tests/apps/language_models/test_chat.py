@@ -145,7 +145,7 @@ def test_a_stream_is_one_answer(server: Stub) -> None:
         ChatEndpoint(server.url)("Which?")
 
 
-@pytest.mark.parametrize("failure", [408, 429, 500, 502, 503, 504, "cut"])
+@pytest.mark.parametrize("failure", [408, 429, 500, 502, 503, 504, "cut", "error cut"])
 def test_a_request_that_fails_for_now_is_sent_again(server: Stub, failure: int | str) -> None:
     server.failures = [failure, failure]
     server.headers_sent = {"Retry-After": "0"}
@@ -155,6 +155,29 @@ def test_a_request_that_fails_for_now_is_sent_again(server: Stub, failure: int |
     with pytest.raises(ChatError, match="answered" if failure != "cut" else "did not answer"):
         ChatEndpoint(server.url, attempts=3)("Which?")
     assert not server.failures and len(server.asked) == 6
+
+
+def test_a_connection_that_is_dropped_at_first_is_made_again(server: Stub) -> None:
+    server.resets, server.reply = 2, completion("Move: 5")
+    answer = ChatEndpoint(server.url)("Which?" * 2**22)  # more than the buffers hold, so that sending it fails
+    assert (answer, answer.retries) == ("Move: 5", 2)
+
+
+@pytest.mark.parametrize("beginning", ["\ufeff", "id: 1\n", "retry: 3000\n\n", "event: message\r\n"])
+def test_a_stream_may_begin_with_any_field(server: Stub, beginning: str) -> None:
+    parts = [{"choices": [{"index": 0, "delta": {"content": text}}]} for text in ("One\u2028two\x85", "\nMove: 5")]
+    lines = [f"data: {json.dumps(part, ensure_ascii=False)}\r\n\r\n" for part in parts]
+    server.reply = "".join([beginning, *lines, "data: [DONE]\r\n\r\n"]).encode()
+    assert ChatEndpoint(server.url)("Which?") == "One\u2028two\x85\nMove: 5"
+
+
+@pytest.mark.parametrize(("code", "again"), [(503, True), (None, True), (400, False)])
+def test_an_error_within_a_stream_is_not_an_answer(server: Stub, code: int | None, again: bool) -> None:
+    error = {"error": {"message": "overloaded"} | ({"code": code} if code else {})}
+    server.reply = events({"choices": [{"index": 0, "delta": {"content": "Move"}}]}, error)
+    with pytest.raises(ChatError, match="overloaded") as raised:
+        ChatEndpoint(server.url, attempts=1)("Which?")
+    assert raised.value.again is again
 
 
 @pytest.mark.parametrize("failure", [400, 401, 404, 422])
