@@ -22,7 +22,7 @@ from tictac_env.arena.records import (
 )
 from tictac_env.checks import SEATS
 from tictac_env.games import Game
-from tictac_env.policies.answers import AnswersReport
+from tictac_env.policies.answers import AnswerCounts, AnswersReport
 from tictac_env.policies.check_policy import DRAWS
 from tictac_env.position import Position
 from tictac_env.render.text import render_game_text
@@ -169,9 +169,9 @@ def suite_lines(suite: AuditSuite, measures: Sequence[Measure]) -> Iterator[str]
 def answer_lines(report: AnswersReport, settings: JsonObject) -> Iterator[str]:
     """The lines of a report about the answers of a language model with these settings."""
     parts = (settings.get(part) or {} for part in ("complete", "harness"))
-    given = {name: value for part in parts for name, value in part.items() if value not in (None, "", {})}
-    if given:
-        yield f"  {', '.join(f'{name} {value}' for name, value in given.items())}"
+    words = [f"{name} {value}" for part in parts for name, value in part.items() if value not in (None, "", {})]
+    if words:
+        yield f"  {', '.join(words)}"
     images = "one of the positions that are images of each other" if report.symmetric else "images of each other too"
     yield f"  answers about {report.positions:,} positions ({images}):"
     heads = "".join(f"{head:>10}" for head in ("positions", "answers", "unparsed", "illegal", "cut off"))
@@ -180,7 +180,7 @@ def answer_lines(report: AnswersReport, settings: JsonObject) -> Iterator[str]:
         shown = (counts.moves, counts.answers, counts.unparsed, counts.illegal, counts.cut_off)
         columns = "".join(f"{count:>10,}" for count in shown)
         yield f"    {among:10}{columns}{counts.failures:>16,}"
-    all_counts = report.counts["all"]
+    all_counts = report.counts.get("all", AnswerCounts())  # none if it was asked about no position
     if all_counts.cut_off:
         limit = f" at {report.cut_off_at:,} tokens" if report.cut_off_at else ""
         yield f"    {all_counts.cut_off:,} wrong answers were cut off{limit}: --max-tokens sets the limit"
@@ -189,8 +189,9 @@ def answer_lines(report: AnswersReport, settings: JsonObject) -> Iterator[str]:
         yield f"    {count} from the transcript, of {report.stored_since} and later: --fresh asks again"
     if report.retries:
         yield f"    {report.retries:,} requests failed and were sent again"
-    tokens = "" if report.tokens is None else f"{report.tokens:,.1f} tokens and "
-    yield f"    a move takes {tokens}{report.seconds:.3g} s"
+    if all_counts.moves:
+        tokens = "" if report.tokens is None else f"{report.tokens:,.1f} tokens and "
+        yield f"    a move takes {tokens}{report.seconds:.3g} s"
     if report.near_misses:
         yield f"    {report.near_misses:,} wrong answers name a legal move that a lenient reader would take, as"
         for miss in report.examples:

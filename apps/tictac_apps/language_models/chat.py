@@ -268,8 +268,8 @@ class ChatEndpoint:
             raise ChatError(f"{self.url} answered with an error: {errors[0]}", again)
         if streamed and not any(ends) and b"[DONE]" not in raw:
             raise ChatError(f"{self.url} cut the connection within its stream", again=True)
-        told = [count for count in tokens if isinstance(count, int)]
-        return Completion(text, "length" in ends, told[-1] if told else None, retries)
+        counts = [count for count in tokens if isinstance(count, int)]
+        return Completion(text, "length" in ends, counts[-1] if counts else None, retries)
 
     @property
     def __name__(self) -> str:

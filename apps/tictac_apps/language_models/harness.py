@@ -204,8 +204,8 @@ class BoardHarness:
             "first_number": first_number,
             "board": board,
         }
-        given = {name: value for name, value in arguments.items() if value != DEFAULTS[name]}
-        names = (name for name, of_name in PROMPTS.items() if of_name == given)
+        changes = {name: value for name, value in arguments.items() if value != DEFAULTS[name]}
+        names = (name for name, prompt in PROMPTS.items() if prompt == changes)
         self.settings: JsonObject = {"prompt": next(names, arguments)}
 
     def get_legal_moves(self, observation: Observed) -> dict[int, str]:

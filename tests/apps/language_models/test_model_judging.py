@@ -186,6 +186,12 @@ def test_a_report_shows_three_near_misses_and_the_ends_of_their_answers() -> Non
     assert "one of the positions" in lines[0] and lines[2].split() == ["all", "5", "5", "5", "0", "0", "5"]
 
 
+def test_a_model_that_is_asked_nothing_has_a_report() -> None:
+    record = audit(TextPolicy(first_legal), "KInARow-v0:6x7-5", exact=False, progress=False)  # it has no suite
+    assert record.answers is not None and record.answers.positions == 0 == len(record.answers.counts)
+    assert "about 0 positions" in str(record) and "a move takes" not in str(record)
+
+
 def test_near_misses_are_counted_and_shown() -> None:
     def complete(prompt: str) -> str:
         if len(legal_in(prompt)) == 9:
